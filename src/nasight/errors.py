@@ -1,0 +1,9 @@
+"""The exceptions a caller can meet; their text is one sentence that names the value and what would be right."""
+
+
+class RequestError(ValueError):
+    """The request is wrong (a bad value, a missing file): the command line exits with 2."""
+
+
+class RunError(RuntimeError):
+    """The request was fine but the work failed (a full disk, a diverged loss): the command line exits with 1."""

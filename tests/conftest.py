@@ -1,0 +1,18 @@
+"""One thread a test process: results do not depend on the machine, and parallel tests do not fight for cores."""
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder of real data sets; tests that need it skip where it is not set."""
+    folder = os.environ.get("NASIGHT_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("NASIGHT_DATA does not name a folder of data sets")
+    return Path(folder)
