@@ -1,0 +1,218 @@
+"""NAS-Bench-201's supernet: every edge a mixture of all operations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from nasight.errors import RequestError
+from nasight.spaces._blocks import ResidualReduction, head, stem
+from nasight.spaces._nasbench201 import EDGES, NODES
+from nasight.supernet._base import Supernet
+from nasight.supernet._mix import EPSILON, images, rows, weighted_sum
+
+if TYPE_CHECKING:
+    from nasight.spaces._nasbench201 import NasBench201
+
+KERNELS = {"nor_conv_1x1": 1, "nor_conv_3x3": 3}
+OUT_OF = tuple(tuple(e for e, (source, _) in enumerate(EDGES) if source == node) for node in range(NODES))
+INTO = tuple(tuple(e for e, (_, target) in enumerate(EDGES) if target == node) for node in range(NODES))
+
+
+class NasBench201Supernet(Supernet):
+    """Stem, three stages of mixed cells with residual blocks between them, linear head."""
+
+    def __init__(
+        self,
+        space: NasBench201,
+        colours: int,
+        classes: int,
+        *,
+        path: str,
+        edges: bool,
+        partial: int,
+        channels: int,
+        cells: int,
+    ) -> None:
+        super().__init__(space.groups(edges=edges), path)
+        if partial < 1 or channels % partial:
+            raise RequestError(f"partial channels: {channels} channels cannot be cut into {partial} equal parts")
+        self.operations = space.operations
+        self.layers = nn.ModuleList()
+        for stage in range(3):
+            width = channels * 2**stage
+            self.layers.append(
+                stem(colours, channels, running=False)
+                if stage == 0
+                else ResidualReduction(width // 2, width, running=False)
+            )
+            self.layers.extend(MixedCell(space.operations, width, partial) for _ in range(cells))
+        self.head = head(4 * channels, classes, running=False)
+
+    def _logits(self, x: Tensor, weights: Mapping[str, Tensor], skip_zeros: bool) -> Tensor:
+        operations = weights["operations"]
+        shares = torch.ones(len(EDGES), dtype=operations.dtype)
+        if "edges" in weights:
+            # The group lists the edges by target, as EDGES does.
+            shares = weights["edges"]
+            operations = operations * shares[:, None]
+        active = _active(operations, self.operations, skip_zeros)
+        fast = self.path == "fast"
+        if fast:
+            x = x.contiguous(memory_format=torch.channels_last)
+        for layer in self.layers:
+            if isinstance(layer, MixedCell):
+                x = (layer.fast if fast else layer.plain)(x, operations, shares, active)
+            else:
+                x = layer(x)
+        out: Tensor = self.head(x)
+        return out
+
+
+Active = Sequence[frozenset[str]]
+
+
+def _active(weights: Tensor, names: tuple[str, ...], skip_zeros: bool) -> list[frozenset[str]]:
+    """For each edge the operations that are evaluated: `none` never is, zeros on request."""
+    return [
+        frozenset(n for n, value in zip(names, row, strict=True) if n != "none" and (value != 0 or not skip_zeros))
+        for row in weights.tolist()
+    ]
+
+
+class MixedCell(nn.Module):
+    """One cell whose edges are mixtures; `plain` and `fast` compute the same function of the same parameters.
+
+    With `partial` = K, a K-th of the channels goes through the operations, the others pass by, and a channel
+    shuffle mixes the two (PC-DARTS).
+    """
+
+    def __init__(self, operations: tuple[str, ...], channels: int, partial: int) -> None:
+        super().__init__()
+        self.operations = operations
+        self.partial = partial
+        self.active = channels // partial
+        self.kernels = nn.ParameterDict()
+        for name, side in KERNELS.items():
+            kernel = torch.empty(len(EDGES), self.active, self.active, side, side)
+            for edge in kernel:
+                nn.init.kaiming_uniform_(edge, a=5**0.5)
+            self.kernels[name] = nn.Parameter(kernel)
+
+    def plain(self, x: Tensor, weights: Tensor, shares: Tensor, active: Active) -> Tensor:
+        """Edge by edge, operation by operation."""
+        nodes = [x]
+        for target in range(1, NODES):
+            total = torch.zeros_like(x)
+            for source, e in enumerate(INTO[target]):
+                through, past = nodes[source][:, : self.active], nodes[source][:, self.active :]
+                mixed = torch.zeros_like(through)
+                for o, name in enumerate(self.operations):
+                    if name in active[e]:
+                        mixed = mixed + weights[e, o] * self._operation(name, e, through)
+                total = total + self._shuffle(torch.cat([mixed, shares[e] * past], 1))
+            nodes.append(total)
+        return nodes[-1]
+
+    def _operation(self, name: str, edge: int, x: Tensor) -> Tensor:
+        if name == "skip_connect":
+            return x
+        if name == "avg_pool_3x3":
+            return F.avg_pool2d(x, 3, 1, 1, count_include_pad=False)
+        kernel = self.kernels[name][edge]
+        return F.batch_norm(F.conv2d(F.relu(x), kernel, padding=KERNELS[name] // 2), None, None, training=True)
+
+    def _shuffle(self, x: Tensor) -> Tensor:
+        if self.partial == 1:
+            return x
+        b, c, h, w = x.shape
+        return x.view(b, self.partial, c // self.partial, h, w).transpose(1, 2).reshape(b, c, h, w)
+
+    def fast(self, x: Tensor, weights: Tensor, shares: Tensor, active: Active) -> Tensor:
+        """Node by node: what the edges out of a node share is computed once, what enters a node is summed once."""
+        nodes, pools = [x], list[Tensor]()
+        parts: list[list[Tensor]] = [[] for _ in range(NODES)]
+        column = {name: o for o, name in enumerate(self.operations)}
+        for source in range(NODES - 1):
+            node = nodes[source][:, : self.active]
+            for e, part in self._convolutions(node, source, weights, active, column):
+                parts[EDGES[e][1]].append(part)
+            pooled = any("avg_pool_3x3" in active[e] for e in OUT_OF[source])
+            pools.append(rows(F.avg_pool2d(node, 3, 1, 1, count_include_pad=False)) if pooled else node)
+            nodes.append(self._node(source + 1, nodes, pools, parts[source + 1], weights, shares, active, column))
+        return nodes[-1]
+
+    def _convolutions(
+        self, node: Tensor, source: int, weights: Tensor, active: Active, column: dict[str, int]
+    ) -> list[tuple[int, Tensor]]:
+        """(edge, weighted and normalised convolution as rows) for the convolutions that leave one node.
+
+        All 3x3 convolutions are one, with their batch norms joined and the architecture weight as the norm's
+        scale. The 1x1 convolutions are never normalised as images: the statistics of a linear map follow from the mean
+        and covariance of its input, so norm and weight fold into the kernel.
+        """
+        wide = [e for e in OUT_OF[source] if "nor_conv_3x3" in active[e]]
+        narrow = [e for e in OUT_OF[source] if "nor_conv_1x1" in active[e]]
+        if not wide and not narrow:
+            return []
+        rectified = F.relu(node)
+        found = list[tuple[int, Tensor]]()
+        joined: Tensor | None = None
+        if narrow:
+            kernel, bias = self._folded(rows(rectified), narrow, weights[narrow, column["nor_conv_1x1"]])
+        if wide:
+            scale = weights[wide, column["nor_conv_3x3"]].repeat_interleave(self.active)
+            out = F.conv2d(rectified, self.kernels["nor_conv_3x3"][wide].flatten(0, 1), padding=1)
+            same = wide == narrow
+            shift = bias if same else torch.zeros_like(scale)
+            joined = rows(F.batch_norm(out, None, None, weight=scale, bias=shift, training=True))
+            if same:
+                joined = torch.addmm(joined, rows(rectified), kernel.t())
+            found.extend(zip(wide, joined.split(self.active, 1), strict=True))
+        if narrow and wide != narrow:
+            out = torch.addmm(bias, rows(rectified), kernel.t())
+            found.extend(zip(narrow, out.split(self.active, 1), strict=True))
+        return found
+
+    def _folded(self, x: Tensor, edges: list[int], weights: Tensor) -> tuple[Tensor, Tensor]:
+        """Kernel (edges * c, c) and bias of weight * norm(conv1x1(x)) as one linear map of the rows x (n, c)."""
+        mean = x.mean(0)
+        covariance = (x.t() @ x) / len(x) - torch.outer(mean, mean)  # (c, c)
+        kernel = self.kernels["nor_conv_1x1"][edges].flatten(0, 1)[..., 0, 0]
+        variance = ((kernel @ covariance) * kernel).sum(1).clamp_min(0)
+        kernel = kernel * (weights.repeat_interleave(self.active) * torch.rsqrt(variance + EPSILON))[:, None]
+        return kernel, -(kernel @ mean)
+
+    def _node(
+        self,
+        target: int,
+        nodes: list[Tensor],
+        pools: list[Tensor],
+        parts: list[Tensor],
+        weights: Tensor,
+        shares: Tensor,
+        active: Active,
+        column: dict[str, int],
+    ) -> Tensor:
+        """The sum of all that enters one node."""
+        terms, coefficients = list[Tensor](), list[Tensor]()
+        for source, e in enumerate(INTO[target]):
+            if "skip_connect" in active[e]:
+                terms.append(rows(nodes[source][:, : self.active]))
+                coefficients.append(weights[e, column["skip_connect"]])
+            if "avg_pool_3x3" in active[e]:
+                terms.append(pools[source])
+                coefficients.append(weights[e, column["avg_pool_3x3"]])
+        empty = weights.new_zeros(0)
+        if parts or terms:
+            mixed = weighted_sum(parts, torch.stack(coefficients) if coefficients else empty, terms)
+        else:
+            mixed = rows(torch.zeros_like(nodes[0][:, : self.active]))
+        if self.partial > 1:
+            past = [rows(nodes[source][:, self.active :]) for source in range(target)]
+            mixed = torch.cat([mixed, weighted_sum([], shares[list(INTO[target])], past)], 1)
+        return self._shuffle(images(mixed, nodes[0]))
