@@ -1,0 +1,120 @@
+"""Mirror descent over stacks of simplices, as an optimiser for any loop (GAEA, algorithm 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, overload
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+from torch.optim.optimizer import ParamsT
+
+from nasight.errors import RequestError, RunError
+from nasight.geometry._potentials import NegativeEntropy, Potential
+from nasight.geometry._rows import map_rows
+
+ENTROPY = NegativeEntropy()
+TOLERANCE = 1e-4
+"""How far from 1 the sum of a row may be when a parameter takes its first step."""
+
+
+class MirrorDescent(Optimizer):
+    """Moves parameters whose rows (the last dimension) are points of the simplex, and keeps them there.
+
+    A step is `potential.mirror_step` on every row; then weights under `floor` are lifted to it and the row is divided
+    by its sum. A parameter group with `sizes=(2, 3, 4)` holds flat parameters: rows of these lengths, one behind the
+    other. A gradient that is not finite raises `RunError` and leaves every parameter as it was.
+
+    >>> theta = torch.full((1, 4), 0.25, requires_grad=True)
+    >>> descent = MirrorDescent([theta], lr=1.0)
+    >>> (theta @ torch.tensor([0.0, 1.0, 1.0, 1.0])).sum().backward()
+    >>> descent.step()
+    >>> theta.detach()
+    tensor([[0.4754, 0.1749, 0.1749, 0.1749]])
+    """
+
+    def __init__(self, params: ParamsT, lr: float, potential: Potential = ENTROPY, floor: float = 0.0) -> None:
+        self.potential = potential
+        super().__init__(params, {"lr": lr, "floor": floor, "sizes": None})
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "potential": self.potential}
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        super().add_param_group(param_group)
+        try:
+            _check_group(self.param_groups[-1])
+        except RequestError:
+            self.param_groups.pop()
+            raise
+
+    @overload
+    def step(self, closure: None = None) -> None: ...
+    @overload
+    def step(self, closure: Callable[[], float]) -> float: ...
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:
+        """Move every parameter that has a gradient, or, if one of them cannot move, none."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        moving = [(p, group) for group in self.param_groups for p in group["params"] if p.grad is not None]
+        moved = [self._moved(p, p.grad, group) for p, group in moving]
+        for (p, _), value in zip(moving, moved, strict=True):
+            p.copy_(value)
+            self.state[p]["step"] = self.state[p].get("step", 0) + 1
+        return loss
+
+    def _moved(self, p: Tensor, grad: Tensor, group: dict[str, Any]) -> Tensor:
+        if p not in self.state:
+            _check_start(p, group)
+        if wrong := int((~grad.isfinite()).sum()):
+            raise RunError(
+                f"the gradient of {_name(p, group)} is not finite in {wrong} of {p.numel()} places; none moved"
+            )
+
+        def rows(x: Tensor, grad: Tensor) -> Tensor:
+            u = self.potential.mirror_step(x, grad, group["lr"]).clamp(min=group["floor"])
+            return u / u.sum(-1, keepdim=True)
+
+        value = map_rows(rows, group["sizes"], p, grad)
+        if not value.isfinite().all():
+            raise RunError(f"the step of {_name(p, group)} by {self.potential!r} is not finite; none moved")
+        return value
+
+
+def _check_group(group: dict[str, Any]) -> None:
+    if not group["lr"] > 0:
+        raise RequestError(f"lr must be greater than 0, got {group['lr']!r}")
+    if group["sizes"] is not None:
+        group["sizes"] = tuple(group["sizes"])
+    for p in group["params"]:
+        sizes = group["sizes"] if group["sizes"] is not None else tuple(p.shape[-1:])
+        if p.dtype not in (torch.float32, torch.float64):
+            raise RequestError(f"{_name(p, group)} must be float32 or float64, got {p.dtype}")
+        if not sizes or min(sizes) < 1:
+            raise RequestError(f"{_name(p, group)} must have rows of at least one weight")
+        if group["sizes"] is not None and tuple(p.shape) != (sum(sizes),):
+            raise RequestError(f"{_name(p, group)} must be flat with sizes {sizes}, that is of shape ({sum(sizes)},)")
+        if not 0 <= group["floor"] < 1 / max(sizes):
+            raise RequestError(
+                f"floor must be at least 0 and less than 1/{max(sizes)} for rows of {max(sizes)} weights, "
+                f"got {group['floor']!r}"
+            )
+
+
+def _check_start(p: Tensor, group: dict[str, Any]) -> None:
+    if not p.isfinite().all() or (p < 0).any():
+        raise RequestError(f"{_name(p, group)} is not on the simplex: it has a weight of {float(p.min()):g}")
+    sums = map_rows(lambda x: x.sum(-1, keepdim=True).expand_as(x), group["sizes"], p)
+    far = (sums - 1).abs()
+    if (far > TOLERANCE).any():
+        worst = float(sums.reshape(-1)[far.argmax()])
+        raise RequestError(f"{_name(p, group)} is not on the simplex: each row must sum to 1, one sums to {worst:g}")
+
+
+def _name(p: Tensor, group: dict[str, Any]) -> str:
+    name = f" {group['name']!r}" if "name" in group else ""
+    return f"parameter{name} of shape {tuple(p.shape)}"

@@ -1,0 +1,70 @@
+"""Parameters that are weights: the simplex itself (GAEA), and its centre (no architecture parameters)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from nasight.errors import RequestError
+from nasight.geometry._base import Geometry, Params
+from nasight.geometry._mirror import ENTROPY, MirrorDescent
+from nasight.geometry._potentials import Euclidean, Potential
+from nasight.spaces._base import Group
+
+POTENTIALS: Mapping[str, Potential] = {"entropy": ENTROPY, "euclidean": Euclidean()}
+
+
+class _Weights(Geometry):
+    """The parameters are the weights, uniform at the start."""
+
+    def initial(self, groups: Iterable[Group], generator: torch.Generator) -> dict[str, nn.Parameter]:
+        return {g.name: nn.Parameter(g.uniform(device=generator.device), requires_grad=self.moves) for g in groups}
+
+    def weights(self, params: Params, groups: Iterable[Group]) -> dict[str, Tensor]:
+        return {g.name: params[g.name] for g in groups}
+
+    def log_weights(self, params: Params, groups: Iterable[Group]) -> dict[str, Tensor]:
+        # The smallest float in place of 0: its logarithm and the gradient there are finite.
+        return {g.name: params[g.name].clamp(min=torch.finfo(params[g.name].dtype).tiny).log() for g in groups}
+
+
+@dataclass(frozen=True)
+class Simplex(_Weights):
+    """Mirror descent on the simplex; with the entropy, exponentiated gradient (GAEA).
+
+    `potential` is "entropy", "euclidean" or a `Potential` of one's own. The rate 0.1 is that of GAEA's
+    NAS-Bench-201 search with empirical risk minimisation: 25 epochs of 50,000 images, 64 a step.
+    """
+
+    potential: str | Potential = "entropy"
+    lr: float = 0.1
+    steps: int = 19_531
+    floor: float = 1e-5
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.potential, Potential) and self.potential not in POTENTIALS:
+            raise RequestError(f"potential {self.potential!r} is not one of {', '.join(POTENTIALS)} nor a Potential")
+
+    def optimizer(self, params: Params, groups: Iterable[Group], *, lr: float) -> MirrorDescent:
+        """`MirrorDescent`; with the entropy its steps are those of `ExponentiatedGradient`."""
+        potential = self.potential if isinstance(self.potential, Potential) else POTENTIALS[self.potential]
+        rows: list[dict[str, Any]] = [
+            {"params": [params[g.name]], "name": g.name, "sizes": g.sizes if g.ragged else None} for g in groups
+        ]
+        return MirrorDescent(rows, lr, potential, self.floor)
+
+
+@dataclass(frozen=True)
+class Fixed(_Weights):
+    """Uniform weights that never move: what is left of a search by random sampling. It has no optimiser."""
+
+    moves: ClassVar[bool] = False
+    lr: float = field(default=0.0, init=False)
+    steps: int = field(default=1, init=False)
+
+    def optimizer(self, params: Params, groups: Iterable[Group], *, lr: float) -> torch.optim.Optimizer:
+        raise RequestError("fixed architecture weights have no optimiser: ask `moves` of a geometry first")
