@@ -1,0 +1,24 @@
+"""Data sets: what a search learns from, checked on the way in and handed out in batches."""
+
+from nasight.data._augment import Augment, augment
+from nasight.data._dataset import Dataset
+from nasight.data._download import get
+from nasight.data._files import Available, available, load
+from nasight.data._loader import Loader, Prepared, batches, prepare
+from nasight.data._split import generator_for, split_indices
+
+__all__ = [
+    "Augment",
+    "Available",
+    "Dataset",
+    "Loader",
+    "Prepared",
+    "augment",
+    "available",
+    "batches",
+    "generator_for",
+    "get",
+    "load",
+    "prepare",
+    "split_indices",
+]

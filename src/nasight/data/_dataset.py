@@ -1,0 +1,148 @@
+"""The rows a search and a training learn from, checked once, at construction."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from nasight.data._augment import Augment
+from nasight.data._split import split_indices
+from nasight.errors import RequestError
+
+MOST_CLASSES = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Examples and their classes: images (n, c, h, w) as uint8 or float32, or vectors (n, d) as float32.
+
+    Labels are int64, 0 to k - 1, and every class has an example in the training part. `augmentation` says
+    which random changes keep the label. `load` makes one from a name, a file, a folder or arrays.
+    """
+
+    name: str
+    train_x: Tensor
+    train_y: Tensor
+    test_x: Tensor | None
+    test_y: Tensor | None
+    classes: tuple[str, ...]
+    source: str
+    augmentation: Augment | None = None
+
+    def __post_init__(self) -> None:
+        _check_part(self.name, "training", self.train_x, self.train_y)
+        _check_classes(self.name, self.train_y, self.classes)
+        if (self.test_x is None) != (self.test_y is None):
+            missing = "examples" if self.test_x is None else "labels"
+            raise RequestError(f"data set {self.name!r} has half a test part: its {missing} are missing")
+        if self.test_x is not None and self.test_y is not None:
+            _check_part(self.name, "test", self.test_x, self.test_y)
+            _check_test(self.name, self.train_x, self.test_x, self.test_y, self.n_classes)
+        if self.augmentation is not None and len(self.inputs) != 3:
+            raise RequestError(f"data set {self.name!r} holds vectors, which cannot be cropped or flipped")
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """The shape of one example."""
+        return tuple(self.train_x.shape[1:])
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.classes)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the arrays, their shapes and their types: equal data, wherever it came from, has one."""
+        digest = hashlib.sha256()
+        for part in (self.train_x, self.train_y, self.test_x, self.test_y):
+            if part is None:
+                digest.update(b"none;")
+            else:
+                digest.update(f"{part.dtype} {tuple(part.shape)};".encode())
+                digest.update(part.contiguous().numpy().data.cast("B"))
+        return digest.hexdigest()
+
+    def split(self, share: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """The training rows in two stratified random parts: a `share` of them, and the rest."""
+        rows = len(self.train_y)
+        first = self._rows(share)
+        if rows - first < self.n_classes:
+            raise RequestError(
+                f"a share of {share:g} leaves {rows - first} of {rows} rows of {self.name!r}, "
+                f"too few for {self.n_classes} classes"
+            )
+        part, rest = split_indices(self.train_y, [first, rows - first], generator)
+        return part, rest
+
+    def subset(self, share: float, generator: torch.Generator) -> Dataset:
+        """The same data set with a stratified random share of its training rows; the test part stays."""
+        if share == 1:
+            return self
+        (rows,) = split_indices(self.train_y, [self._rows(share)], generator)
+        return replace(self, train_x=self.train_x[rows], train_y=self.train_y[rows])
+
+    def _rows(self, share: float) -> int:
+        if not 0 < share <= 1:
+            raise RequestError(f"a share of the data must be above 0 and at most 1, got {share!r}")
+        rows = round(share * len(self.train_y))
+        if rows < self.n_classes:
+            raise RequestError(
+                f"a share of {share:g} of {self.name!r} is {rows} of {len(self.train_y)} rows, "
+                f"too few for {self.n_classes} classes"
+            )
+        return rows
+
+
+def _check_part(name: str, part: str, x: Tensor, y: Tensor) -> None:
+    where = f"the {part} part of data set {name!r}"
+    if x.dim() not in (2, 4):
+        raise RequestError(f"{where} must be images (n, c, h, w) or vectors (n, d), got shape {tuple(x.shape)}")
+    if x.dtype not in ((torch.float32, torch.uint8) if x.dim() == 4 else (torch.float32,)):
+        kind = "images must be uint8 or float32" if x.dim() == 4 else "vectors must be float32"
+        raise RequestError(f"{where}: {kind}, got {x.dtype}")
+    if y.dtype != torch.int64 or y.dim() != 1:
+        raise RequestError(f"{where}: labels must be int64 of shape (n,), got {y.dtype} of shape {tuple(y.shape)}")
+    if len(x) != len(y):
+        raise RequestError(f"{where} has {len(x)} examples but {len(y)} labels")
+    if x.numel() == 0:
+        raise RequestError(f"{where} is empty: its shape is {tuple(x.shape)}")
+    if x.is_floating_point() and not bool(torch.isfinite(x).all()):
+        row = int((~torch.isfinite(x)).flatten(1).any(1).nonzero()[0])
+        raise RequestError(f"{where} has a NaN or infinite value in row {row}")
+    if int(y.min()) < 0:
+        raise RequestError(f"{where} has the negative label {int(y.min())}; labels are 0 to k - 1")
+
+
+def _check_classes(name: str, y: Tensor, classes: tuple[str, ...]) -> None:
+    highest = int(y.max())
+    if highest >= MOST_CLASSES:
+        raise RequestError(
+            f"data set {name!r} has label {highest}; at most {MOST_CLASSES} classes (0 to 999) are possible"
+        )
+    if highest == 0:
+        raise RequestError(f"data set {name!r} has one class only, and there is nothing to tell apart")
+    if highest >= len(classes):
+        raise RequestError(f"data set {name!r} has label {highest} but names for {len(classes)} classes only")
+    empty = (torch.bincount(y, minlength=len(classes)) == 0).nonzero().flatten().tolist()
+    if empty:
+        label = empty[0] if classes[empty[0]] == str(empty[0]) else f"{empty[0]} ({classes[empty[0]]})"
+        raise RequestError(
+            f"data set {name!r} has no training example of class {label}; labels must be 0 to k - 1 without gaps"
+        )
+
+
+def _check_test(name: str, train_x: Tensor, x: Tensor, y: Tensor, n_classes: int) -> None:
+    if x.shape[1:] != train_x.shape[1:] or x.dtype != train_x.dtype:
+        raise RequestError(
+            f"data set {name!r}: test examples are {x.dtype} of shape {tuple(x.shape[1:])}, "
+            f"training examples {train_x.dtype} of shape {tuple(train_x.shape[1:])}"
+        )
+    if int(y.max()) >= n_classes:
+        raise RequestError(
+            f"the test part of data set {name!r} has label {int(y.max())}, "
+            f"but training knows classes 0 to {n_classes - 1} only"
+        )

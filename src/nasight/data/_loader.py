@@ -1,0 +1,192 @@
+"""Normalised batches; any of a training can be fetched alone, from (seed, stream, epoch, step)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from nasight.data._augment import Augment, crop_and_flip, cut
+from nasight.data._dataset import Dataset
+from nasight.data._split import generator_for
+from nasight.errors import RequestError
+
+
+class Loader:
+    """Batches of a training: `batch(epoch, step)` gives the same tensors whenever and wherever it is called.
+
+    The order of an epoch comes from (seed, stream, epoch), the noise of augmentation from (seed, stream,
+    epoch, step). With `drop_last` a short last batch is left out; with fewer rows than `batch_size` the
+    only batch holds them all. `mean` and `std` are those of the pixels, of uint8 ones after division by 255.
+    """
+
+    def __init__(
+        self,
+        x: Tensor,
+        y: Tensor,
+        *,
+        batch_size: int,
+        mean: Tensor,
+        std: Tensor,
+        seed: int,
+        stream: str,
+        augment: Augment | None = None,
+        drop_last: bool = True,
+    ) -> None:
+        _check(x, y, batch_size, augment)
+        self.x, self.y, self.batch_size = x, y, min(batch_size, len(y))
+        self.seed, self.stream, self.augment = seed, stream, augment
+        self.steps = len(y) // self.batch_size if drop_last else -(-len(y) // self.batch_size)
+        self._normalise = _Normalise(x, mean, std)
+        self._order: tuple[int, Tensor] | None = None
+
+    def batch(self, epoch: int, step: int) -> tuple[Tensor, Tensor]:
+        """The examples, contiguous float32, and the labels of one step of an epoch; both count from 0."""
+        if epoch < 0 or not 0 <= step < self.steps:
+            raise RequestError(f"there is no step {step} in epoch {epoch}: steps are 0 to {self.steps - 1}")
+        if self._order is None or self._order[0] != epoch:
+            generator = generator_for(self.seed, self.stream, epoch)
+            self._order = epoch, torch.randperm(len(self.y), generator=generator)
+        rows = self._order[1][step * self.batch_size : (step + 1) * self.batch_size]
+        noise = generator_for(self.seed, self.stream, epoch, step)
+        return _examples(self.x[rows], self._normalise, self.augment, noise), self.y[rows]
+
+    def epoch(self, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """All batches of an epoch."""
+        return (self.batch(epoch, step) for step in range(self.steps))
+
+
+def batches(
+    x: Tensor,
+    y: Tensor,
+    *,
+    size: int,
+    mean: Tensor,
+    std: Tensor,
+    generator: torch.Generator | None = None,
+    augment: Augment | None = None,
+    drop_last: bool = False,
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """One pass over the rows in normalised batches: in their order, or shuffled by a generator."""
+    _check(x, y, size, augment)
+    if augment is not None and generator is None:
+        raise RequestError("augmentation is random and needs a generator")
+    normalise, size = _Normalise(x, mean, std), min(size, len(y))
+    order = torch.arange(len(y)) if generator is None else torch.randperm(len(y), generator=generator)
+    parts = [rows for rows in torch.split(order, size) if len(rows) == size or not drop_last]
+    return ((_examples(x[rows], normalise, augment, generator), y[rows]) for rows in parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A data set with the mean and the deviation that normalise its rows, batch by batch."""
+
+    dataset: Dataset
+    mean: Tensor
+    std: Tensor
+
+    def loader(
+        self,
+        *,
+        batch_size: int,
+        seed: int,
+        stream: str,
+        rows: Tensor | None = None,
+        augment: bool = True,
+        cutout: int = 0,
+        drop_last: bool = True,
+    ) -> Loader:
+        """Training batches of all training rows, or of some; augmented as the data set declares."""
+        x, y = self.dataset.train_x, self.dataset.train_y
+        if rows is not None:
+            x, y = x[rows], y[rows]
+        declared = self.dataset.augmentation if augment else None
+        if declared is not None and cutout:
+            declared = Augment(declared.crop, declared.flip, cutout)
+        return Loader(
+            x,
+            y,
+            batch_size=batch_size,
+            mean=self.mean,
+            std=self.std,
+            seed=seed,
+            stream=stream,
+            augment=declared,
+            drop_last=drop_last,
+        )
+
+    def batches(self, part: str = "test", *, size: int, rows: Tensor | None = None) -> Iterator[tuple[Tensor, Tensor]]:
+        """All rows of the "train" or "test" part (or some), in order, nothing random: for evaluation."""
+        if part not in ("train", "test"):
+            raise RequestError(f"a data set has the parts 'train' and 'test', got {part!r}")
+        data = self.dataset
+        x, y = (data.train_x, data.train_y) if part == "train" else (data.test_x, data.test_y)
+        if x is None or y is None:
+            raise RequestError(f"data set {data.name!r} has no test part")
+        if rows is not None:
+            x, y = x[rows], y[rows]
+        return batches(x, y, size=size, mean=self.mean, std=self.std)
+
+
+def prepare(dataset: Dataset, rows: Tensor | None = None) -> Prepared:
+    """The data set with the statistics of its training rows, or of those among them that a search may see."""
+    x = dataset.train_x if rows is None else dataset.train_x[rows]
+    mean, std = _statistics(x)
+    return Prepared(dataset, mean, std)
+
+
+def _statistics(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and deviation of each channel (or feature), float64 within; a constant one gets a deviation of 1."""
+    if x.dtype == torch.uint8:
+        # A histogram is exact, and needs no float copy of the images.
+        counts = torch.stack([torch.bincount(channel.flatten(), minlength=256) for channel in x.unbind(1)])
+        shares = counts.double() / counts.sum(1, keepdim=True)  # (c, 256)
+        values = torch.arange(256, dtype=torch.float64) / 255
+        mean = shares @ values
+        std = (shares * (values - mean[:, None]).square()).sum(1).sqrt()
+    else:
+        over = (0, 2, 3) if x.dim() == 4 else (0,)
+        channels = (1, -1, 1, 1) if x.dim() == 4 else (1, -1)
+        total = len(x) * x[0, 0].numel()
+        pieces = torch.split(x, 8192)
+        mean = torch.stack([piece.double().sum(over) for piece in pieces]).sum(0) / total
+        centred = [(piece.double() - mean.view(channels)).square().sum(over) for piece in pieces]
+        std = (torch.stack(centred).sum(0) / total).sqrt()
+    return mean.float(), std.where(std > 1e-7 * (1 + mean.abs()), 1.0).float()
+
+
+class _Normalise:
+    """x -> (x - mean) / std in one subtraction and one multiplication, the division by 255 included."""
+
+    def __init__(self, x: Tensor, mean: Tensor, std: Tensor) -> None:
+        if mean.shape != (x.shape[1],) or std.shape != (x.shape[1],):
+            raise RequestError(
+                f"mean and std must have shape ({x.shape[1]},), got {tuple(mean.shape)} and {tuple(std.shape)}"
+            )
+        shape = (1, -1, *[1] * (x.dim() - 2))
+        unit = 255.0 if x.dtype == torch.uint8 else 1.0
+        self.centre = (mean.double() * unit).float().view(shape)
+        self.scale = (1 / (std.double() * unit)).float().view(shape)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return (x - self.centre).mul_(self.scale).contiguous()
+
+
+def _examples(x: Tensor, normalise: _Normalise, augment: Augment | None, noise: torch.Generator | None) -> Tensor:
+    """Shifts fill with black, before normalisation, and holes with the mean, after it (as in DARTS)."""
+    if augment is None or noise is None:
+        return normalise(x)
+    return cut(normalise(crop_and_flip(x, noise, augment)), noise, augment)
+
+
+def _check(x: Tensor, y: Tensor, size: int, augment: Augment | None) -> None:
+    if len(x) != len(y):
+        raise RequestError(f"{len(x)} examples do not fit {len(y)} labels")
+    if len(y) == 0:
+        raise RequestError("batches need at least 1 row, got 0")
+    if size < 1:
+        raise RequestError(f"a batch needs at least 1 row, got a batch size of {size}")
+    if augment is not None and x.dim() != 4:
+        raise RequestError(f"augmentation needs images (n, c, h, w), got shape {tuple(x.shape)}")
