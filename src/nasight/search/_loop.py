@@ -1,0 +1,311 @@
+"""`search`: epochs of steps, a row of history each, checkpoints between them."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from nasight.data import Dataset
+from nasight.data import load as load_data
+from nasight.errors import RequestError, RunError
+from nasight.runs import RunFolder
+from nasight.search._engine import Engine
+from nasight.search._run import Run
+from nasight.search._settings import SearchSettings, resolve
+from nasight.search.methods import method as method_row
+from nasight.spaces import Group, Space
+from nasight.spaces import load as load_space
+
+CANDIDATES_WHILE_SEARCHING = 10
+
+
+class Progress:
+    """Told of every step and every epoch; the default says nothing."""
+
+    def begin(self, settings: SearchSettings, steps: int, done: int) -> None:
+        """A search of settings.epochs * steps steps begins, `done` of them behind it."""
+
+    def step(self, epoch: int, step: int) -> None:
+        """A step was made."""
+
+    def epoch(self, row: Mapping[str, Any]) -> None:
+        """An epoch ended with this row of history."""
+
+
+def search(
+    space: str | Space | nn.Module | Callable[[], nn.Module] = "nasbench201",
+    method: str = "gaea-darts",
+    data: Any = "digits",
+    *,
+    objective: str | None = None,
+    out: str | Path,
+    preset: str = "small",
+    data_folder: str | Path | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Run:
+    """Find an architecture with one shared-weights network.
+
+    Parameters
+    ----------
+    space : a name (`nasight.spaces.names()`), a `Space`, or an `nn.Module` (or a function that makes one) with
+        `Choice`s in it.
+    method : a row of the method table (`nasight.search.methods.METHODS`).
+    data : a name, a file, a folder, arrays `(x, y)` or a `Dataset`; see `nasight.data.load`.
+    objective : "erm", "bilevel", ...; the first of the method's row by default.
+    out : the run folder.
+    preset : "tiny", "small" or "paper": size, amount of data and epochs together.
+    settings : any single setting of `SearchSettings`, such as `epochs=20`, `seed=1`, `size={"channels": 8}`.
+
+    Examples
+    --------
+    >>> run = search(data="digits", preset="tiny", epochs=1, out=tmp / "run")
+    >>> run.architecture in run.space
+    True
+    """
+    row = method_row(method)
+    options = settings.pop("space_options", None) or {}
+    where, name = _space(space, options, allow_none=settings.pop("none", None))
+    dataset = load_data(data, folder=data_folder)
+    resolved = resolve(
+        row,
+        space=name,
+        space_options=_options(name, where, options),
+        data=data if isinstance(data, str) else dataset.name,
+        objective=objective,
+        preset=preset,
+        **settings,
+    )
+    with _threads(resolved.threads):
+        engine = Engine(resolved, where, dataset)
+        folder = RunFolder.create(out, kind="search", about=_about(resolved, dataset, engine), overwrite=overwrite)
+        return _run(engine, folder, progress or Progress())
+
+
+def resume(
+    path: str | Path,
+    *,
+    space: Space | nn.Module | Callable[[], nn.Module] | None = None,
+    data: Any = None,
+    data_folder: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Run:
+    """Go on with an interrupted search; the result is that of a search that was never interrupted.
+
+    A search over a user's own module or arrays needs them again, as `space` and `data`.
+    """
+    run = Run(path, space=None if space is None else _space(space, {}, allow_none=None)[0])
+    about, settings = run.folder.about, run.settings
+    if run.finished:
+        return run
+    dataset = load_data(settings.data if data is None else data, folder=data_folder)
+    if dataset.fingerprint != about["data"]["fingerprint"]:
+        raise RequestError(
+            f"{run.path} was searched on other data ({about['data']['name']!r}, fingerprint "
+            f"{about['data']['fingerprint'][:12]}) than this ({dataset.name!r}, {dataset.fingerprint[:12]})"
+        )
+    with _threads(settings.threads):
+        return _run(Engine(settings, run.space, dataset), run.folder, progress or Progress())
+
+
+def _run(engine: Engine, folder: RunFolder, progress: Progress) -> Run:
+    with folder.writing(), _stop_requests() as stopping:
+        state = folder.load()
+        first_epoch, first_step, seconds = 0, 0, 0.0
+        rows: list[dict[str, Any]] = []
+        if state is not None:
+            engine.load_state(state["engine"])
+            first_epoch, first_step, seconds = state["epoch"], state["step"], state["seconds"]
+            rows = folder.history[:first_epoch]
+        s = engine.settings
+        progress.begin(s, engine.steps, first_epoch * engine.steps + first_step)
+        for epoch in range(first_epoch, s.epochs):
+            start = time.monotonic() - seconds
+            saved = time.monotonic()
+            if not first_step:
+                engine.set_epoch(epoch)
+            for step in range(first_step, engine.steps):
+                engine.objective.step(engine, epoch, step, architecture=_learns(engine, epoch))
+                last = s.epochs * engine.steps
+                iterate = epoch * engine.steps + step + 1
+                if iterate < last and engine.objective.keeps(engine, iterate, last):
+                    engine.keep()
+                progress.step(epoch, step)
+                due = time.monotonic() - saved > s.checkpoint_seconds
+                if (due or stopping.is_set()) and step + 1 < engine.steps:
+                    _save(engine, folder, epoch, step + 1, time.monotonic() - start)
+                    saved = time.monotonic()
+                    _leave_if(stopping, folder)
+            first_step, seconds = 0, 0.0
+            rows.append(_row(engine, epoch, start))
+            folder.write_history(rows)
+            _save(engine, folder, epoch + 1, 0, 0.0)
+            progress.epoch(rows[-1])
+            if epoch + 1 < s.epochs:
+                _leave_if(stopping, folder)
+        return _finish(engine, folder, rows)
+
+
+def _learns(engine: Engine, epoch: int) -> bool:
+    return engine.arch_optimizer is not None and epoch >= engine.settings.warmup
+
+
+def _save(engine: Engine, folder: RunFolder, epoch: int, step: int, seconds: float) -> None:
+    state = {"engine": engine.state(), "epoch": epoch, "step": step, "seconds": seconds}
+    folder.save(state, mark=f"{epoch:05d}-{step:06d}")
+
+
+def _row(engine: Engine, epoch: int, start: float) -> dict[str, Any]:
+    """What an epoch came to: both splits, entropy, the derived architecture and what discretising it costs."""
+    arch = engine.derive(epoch, candidates=min(CANDIDATES_WHILE_SEARCHING, engine.settings.candidates))
+    unusable = engine.space.usable(arch)
+    relaxed = engine.evaluate(None, epoch).means("valid")
+    weights = engine.weights()
+    row: dict[str, Any] = {"epoch": epoch, **engine.tallies["weights"].means("train"), **relaxed}
+    if engine.tallies["architecture"].count:
+        row |= engine.tallies["architecture"].means("arch")
+    row["discrete_loss"] = row["discrete_accuracy"] = row["drop"] = None
+    if unusable is None:
+        row |= engine.evaluate(arch, epoch).means("discrete")
+        row["drop"] = row["valid_accuracy"] - row["discrete_accuracy"]
+    each = entropies(weights, engine.groups)
+    return {
+        **row,
+        "entropy": sum(each.values()) / len(each),
+        "entropies": each,
+        "architecture": engine.space.format(arch),
+        "unusable": unusable,
+        "weights": {name: value.tolist() for name, value in weights.items()},
+        "lr": engine.weight_lr,
+        "arch_lr": engine.arch_lr if _learns(engine, epoch) else 0.0,
+        "seconds": time.monotonic() - start,
+    }
+
+
+def entropies(weights: Mapping[str, Tensor], groups: tuple[Group, ...]) -> dict[str, float]:
+    """The entropy, in nats, of the weights of every decision (rows of which one option is chosen)."""
+    found = {}
+    for group in groups:
+        if group.exclusive:
+            for name, row in zip(group.rows, group.split(weights[group.name].detach()), strict=True):
+                found[name] = float(torch.special.entr(row.double()).sum())
+    return found
+
+
+def _finish(engine: Engine, folder: RunFolder, rows: list[dict[str, Any]]) -> Run:
+    """The result: the architecture of the iterate that the objective returns."""
+    s, run = engine.settings, Run(folder.path, space=engine.space)
+    engine.return_kept()
+    arch = engine.derive(s.epochs, candidates=s.candidates)
+    unusable = engine.space.usable(arch)
+    weights, each = engine.weights(), entropies(engine.weights(), engine.groups)
+    accuracy = None if unusable else engine.evaluate(arch, s.epochs).means("discrete")["discrete_accuracy"]
+    folder.write_result(
+        {
+            "run": str(folder.path),
+            "space": s.space,
+            "method": s.method,
+            "objective": s.objective,
+            "data": s.data,
+            "seed": s.seed,
+            "epochs": s.epochs,
+            "architecture": engine.space.format(arch),
+            "accuracy": accuracy,
+            "unusable": unusable,
+            "entropy": sum(each.values()) / len(each),
+            "seconds": sum(row["seconds"] for row in rows),
+            "weights": {name: value.tolist() for name, value in weights.items()},
+        }
+    )
+    if unusable:
+        raise RunError(
+            f"the search ended at {engine.space.format(arch)}, which is no network: {unusable}; "
+            f"search without `none`, or longer (the run is kept in {folder.path})"
+        )
+    return run
+
+
+class Interrupted(KeyboardInterrupt):
+    """The search was asked to stop and has saved its state."""
+
+
+def _leave_if(stopping: threading.Event, folder: RunFolder) -> None:
+    if stopping.is_set():
+        raise Interrupted(f"stopped; go on with: nasight search --resume {folder.path}")
+
+
+@contextmanager
+def _stop_requests() -> Iterator[threading.Event]:
+    """Ctrl-C and SIGTERM ask for a stop at the next step; a second one stops at once, without saving."""
+    stopping = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stopping
+        return
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        if stopping.is_set():
+            raise KeyboardInterrupt
+        stopping.set()
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stopping
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _threads(number: int) -> Iterator[None]:
+    """Sums depend on the number of threads that share them: a resumed search uses as many as before."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _space(space: Any, options: Mapping[str, Any], *, allow_none: bool | None) -> tuple[Space, str]:
+    """The space, and the name under which settings keep it."""
+    if isinstance(space, Space):
+        return space, space.name
+    if isinstance(space, str) and ".py:" not in space:
+        return load_space(space, **_with_none(space, options, allow_none)), space
+    from nasight.spaces._module import ModuleSpace, from_file
+
+    return (from_file(space), space) if isinstance(space, str) else (ModuleSpace(space), "module")
+
+
+def _with_none(name: str, options: Mapping[str, Any], allow_none: bool | None) -> dict[str, Any]:
+    """NAS-Bench-201 is searched without `none` unless asked for (GAEA, C.3); other spaces as they are."""
+    if allow_none is None and name == "nasbench201" and "none" not in options:
+        allow_none = False
+    return dict(options) if allow_none is None else {**options, "none": allow_none}
+
+
+def _options(name: str, space: Space, options: Mapping[str, Any]) -> dict[str, Any]:
+    operations = getattr(space, "operations", None)
+    return dict(options) if operations is None else {**options, "none": "none" in operations}
+
+
+def _about(settings: SearchSettings, dataset: Dataset, engine: Engine) -> dict[str, Any]:
+    return {
+        "settings": settings.model_dump(),
+        "data": {
+            "name": dataset.name,
+            "fingerprint": dataset.fingerprint,
+            "inputs": list(engine.dataset.inputs),
+            "classes": list(dataset.classes),
+        },
+    }

@@ -1,0 +1,127 @@
+"""What a search was asked for, checked before anything is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from nasight.errors import RequestError
+from nasight.search.methods import Method
+
+# Preset -> epochs and training images; `paper` uses them all.
+AMOUNTS: Mapping[str, dict[str, Any]] = {
+    "tiny": {"epochs": 8, "examples": 1_200},
+    "small": {"epochs": 10, "examples": 8_000},
+    "paper": {"epochs": 50, "examples": None},
+}
+# Preset -> space (by the first part of its name) -> size of the supernet.
+SIZES: Mapping[str, dict[str, dict[str, int]]] = {
+    "tiny": {
+        "nasbench201": {"channels": 8, "cells": 1},
+        "darts": {"channels": 4, "cells": 3},
+        "nasbench1shot1": {"channels": 8, "cells": 1},
+        "mlp": {"width": 64},
+    },
+    "small": {
+        "nasbench201": {"channels": 8, "cells": 1},
+        "darts": {"channels": 8, "cells": 5},
+        "nasbench1shot1": {"channels": 8, "cells": 1},
+        "mlp": {"width": 256},
+    },
+    "paper": {
+        "nasbench201": {"channels": 16, "cells": 5},
+        "darts": {"channels": 16, "cells": 8},
+        "nasbench1shot1": {"channels": 16, "cells": 3},
+        "mlp": {"width": 1024},
+    },
+}
+
+
+class SearchSettings(BaseModel):
+    """Every setting of a search, resolved: this is what a run folder keeps and a resumed run obeys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    space: str
+    space_options: dict[str, Any] = {}
+    size: dict[str, int] = {}
+    method: str
+    objective: str
+    data: str
+    preset: str = "small"
+    epochs: int = Field(ge=1)
+    schedule_epochs: int = Field(ge=1)
+    warmup: int = Field(ge=0)
+    batch_size: int = Field(ge=2)
+    lr: float = Field(gt=0, allow_inf_nan=False)
+    lr_min: float = Field(ge=0, allow_inf_nan=False)
+    momentum: float = Field(default=0.9, ge=0, lt=1)
+    weight_decay: float = Field(default=3e-4, ge=0, allow_inf_nan=False)
+    clip: float = Field(default=5.0, gt=0, allow_inf_nan=False)
+    arch_lr: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    examples: int | None = Field(default=None, ge=4)
+    share: float | None = Field(default=None, gt=0, le=1)
+    validation: float = Field(default=0.2, gt=0, lt=1)
+    resolution: int | None = Field(default=None, ge=4)
+    augment: bool = True
+    candidates: int = Field(default=0, ge=0)
+    path: str = "fast"
+    compile: bool = False
+    seed: int = Field(default=0, ge=0)
+    threads: int = Field(ge=1)
+    checkpoint_seconds: float = Field(default=60.0, ge=0)
+
+
+def resolve(
+    method: Method, *, space: str, data: str, objective: str | None = None, preset: str = "small", **given: Any
+) -> SearchSettings:
+    """The settings of a search: the method's row, then the preset, then what was `given` (None: not given)."""
+    if preset not in AMOUNTS:
+        raise RequestError(f"preset must be one of {', '.join(AMOUNTS)}, got {preset!r}")
+    given = {key: value for key, value in given.items() if value is not None}
+    schedule = method.schedule
+    values: dict[str, Any] = {
+        "space": space,
+        "method": method.name,
+        "objective": method.objective(objective).name,
+        "data": data,
+        "preset": preset,
+        "batch_size": schedule.batch_size,
+        "lr": schedule.lr,
+        "lr_min": schedule.lr_min,
+        "candidates": method.candidates,
+        "threads": torch.get_num_threads(),
+        **AMOUNTS[preset],
+        **given,
+    }
+    family = space.rsplit("-", 1)[0] if space.startswith("nasbench1shot1") else space
+    values["size"] = {**SIZES[preset].get(family, {}), **given.get("size", {})}
+    if given.get("share") is not None and "examples" not in given:
+        values["examples"] = None
+    epochs = values["epochs"]
+    if isinstance(epochs, int):
+        if "schedule_epochs" not in given:
+            # GAEA lays the cosine of its 25 NAS-Bench-201 epochs over 50, so the rate ends half-way.
+            values["schedule_epochs"] = 2 * epochs if family == "nasbench201" else epochs
+        if "warmup" not in given:
+            values["warmup"] = int(schedule.warmup * epochs)
+        if epochs <= int(values["warmup"]) and method.geometry.moves:
+            raise RequestError(f"{epochs} epochs leave none for the architecture after {values['warmup']} of warm-up")
+    return checked(values)
+
+
+def checked(values: Mapping[str, Any]) -> SearchSettings:
+    """Settings from a mapping; a wrong or unknown key is named in one sentence."""
+    try:
+        return SearchSettings.model_validate(dict(values))
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            known = ", ".join(sorted(SearchSettings.model_fields))
+            raise RequestError(f"there is no setting {key!r}; the settings are {known}") from None
+        message = str(first["msg"]).replace("Input should be", "should be")
+        raise RequestError(f"setting {key!r} {message}, got {first.get('input')!r}") from None
