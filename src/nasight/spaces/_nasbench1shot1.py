@@ -1,0 +1,235 @@
+"""NAS-Bench-1Shot1's three spaces: an operation on every node, and the nodes it reads (Zela et al., 2020)."""
+
+from __future__ import annotations
+
+import re
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from nasight.architecture import Architecture
+from nasight.errors import RequestError
+from nasight.spaces._base import Decision, Group, Space, Weights
+from nasight.spaces._mlp import checked, refuse
+from nasight.spaces._nasbench201 import image_channels
+
+if TYPE_CHECKING:
+    from nasight.supernet import Supernet
+
+OPERATIONS = ("maxpool3x3", "conv3x3-bn-relu", "conv1x1-bn-relu")
+PARENTS = {1: (1, 2, 2, 2, 2), 2: (1, 1, 2, 2, 3), 3: (1, 1, 1, 2, 2, 2)}
+"""For each space the number of inputs of node 1, 2, ... and, last, of the output."""
+
+
+class NasBench1Shot1(Space):
+    """Cells of 4 (spaces 1 and 2) or 5 (space 3) nodes, each with one operation and a fixed number of inputs.
+
+    Node 0 is the cell's input, which enters a node through its own 1x1 convolution, batch norm and ReLU. A node
+    applies its operation to the MEAN of its inputs. The cell's output concatenates the nodes, all scaled by one
+    over the number of the output's inputs and zero where a node is not among these; if node 0 is, its projection
+    to all channels is added with the same scale. Means, where NAS-Bench-101 takes sums, are the sums that
+    weights on a simplex can express: 1/k for each of k inputs. So a supernet at `encode(arch)` and the stand-alone
+    network of `arch` are the same function, and up to batch norm's epsilon the scale is invisible to every
+    convolution that reads it. Nodes that do not lead to the output are left out of the stand-alone network, and so
+    are channels that are always zero.
+
+    The spaces have 14,580, 29,160 and 1,312,200 architectures here, one for each answer to all decisions. The
+    paper reports 6,240, 29,160 and 363,648: for spaces 1 and 3 it counts differently.
+
+    >>> space = NasBench1Shot1(number=1)
+    >>> a = space.parse("conv3x3-bn-relu(0)|maxpool3x3(0+1)|conv1x1-bn-relu(1+2)|maxpool3x3(0+3)|out(2+4)")
+    >>> a["operation 3"], a["inputs out"], len(space)
+    ('conv1x1-bn-relu', '2+4', 14580)
+    """
+
+    sizes: ClassVar[dict[str, int]] = {"channels": 16, "cells": 3}
+
+    def __init__(self, number: int = 1) -> None:
+        if number not in PARENTS:
+            raise RequestError(f"NAS-Bench-1Shot1 has the spaces 1, 2 and 3, got number={number!r}")
+        self.number = number
+        self.name = f"nasbench1shot1-{number}"
+        self.nodes = len(PARENTS[number]) - 1
+        self.places = (*map(str, range(1, self.nodes + 1)), "out")
+        """What has inputs: the nodes and the output; place i (from 0) may read the nodes 0 to i."""
+        self.operation_names = tuple(f"operation {place}" for place in self.places[:-1])
+        subsets = {
+            f"inputs {place}": tuple("+".join(map(str, c)) for c in combinations(range(i + 1), PARENTS[number][i]))
+            for i, place in enumerate(self.places)
+        }
+        self.forced = {name: options[0] for name, options in subsets.items() if len(options) == 1}
+        """The places whose inputs are not a decision: there is one way to choose them."""
+        self.decisions = (
+            *(Decision(name, OPERATIONS) for name in self.operation_names),
+            *(Decision(name, options) for name, options in subsets.items() if name not in self.forced),
+        )
+
+    def groups(self, *, edges: bool = False) -> tuple[Group, ...]:
+        """ "operations" (nodes, 3) and, flat, "inputs": for each decision on inputs a simplex over earlier nodes."""
+        refuse(self, edges=edges)
+        free = [(i, f"inputs {place}") for i, place in enumerate(self.places) if f"inputs {place}" not in self.forced]
+        return (
+            Group("operations", self.operation_names, (OPERATIONS,) * self.nodes),
+            Group("inputs", tuple(n for _, n in free), tuple(tuple(map(str, range(i + 1))) for i, _ in free)),
+        )
+
+    def derive(self, weights: Weights) -> Architecture:
+        """Arg max of a node's operations; of its candidate inputs those with the largest weights."""
+        best = weights["operations"].argmax(1).tolist()
+        choices = {name: OPERATIONS[i] for name, i in zip(self.operation_names, best, strict=True)}
+        group = self.groups()[1]
+        for name, row in zip(group.rows, group.split(weights["inputs"]), strict=True):
+            count = PARENTS[self.number][self.places.index(name.removeprefix("inputs "))]
+            largest = row.argsort(descending=True, stable=True)[:count].tolist()
+            choices[name] = "+".join(map(str, sorted(largest)))
+        return self.architecture(choices)
+
+    def encode(self, arch: Architecture, *, edges: bool = False) -> dict[str, Tensor]:
+        """Ones for the operations; one over their number for the chosen inputs of a place."""
+        checked(self, arch)
+        operations, inputs = self.groups(edges=edges)
+        index = torch.tensor([OPERATIONS.index(arch[name]) for name in self.operation_names])
+        rows = list[Tensor]()
+        for name, size in zip(inputs.rows, inputs.sizes, strict=True):
+            chosen = [int(i) for i in arch[name].split("+")]
+            row = torch.zeros(size)
+            row[chosen] = 1 / len(chosen)
+            rows.append(row)
+        return {operations.name: nn.functional.one_hot(index, len(OPERATIONS)).float(), inputs.name: torch.cat(rows)}
+
+    def inputs_of(self, arch: Architecture) -> tuple[tuple[int, ...], ...]:
+        """The inputs of node 1, 2, ... and, last, of the output."""
+        texts = (arch.get(f"inputs {p}", self.forced.get(f"inputs {p}", "")) for p in self.places)
+        return tuple(tuple(map(int, text.split("+"))) for text in texts)
+
+    def parse(self, text: str) -> Architecture:
+        """From 'operation(inputs)' for each node and 'out(inputs)', joined by '|'; inputs are joined by '+'."""
+        entries = [entry.strip() for entry in text.strip().split("|")]
+        if len(entries) != len(self.places):
+            raise RequestError(
+                f"a cell of {self.name} has {len(self.places)} parts joined by '|' ({self.nodes} nodes and 'out'), "
+                f"this text has {len(entries)}: {text[:160]!r}"
+            )
+        choices = dict[str, str]()
+        for i, (place, entry) in enumerate(zip(self.places, entries, strict=True)):
+            match = re.fullmatch(r"([\w-]+)\((\d+(?:\+\d+)*)\)", entry)
+            if match is None or (place == "out") != (match[1] == "out"):
+                word = "out" if place == "out" else "operation"
+                raise RequestError(f"part {i + 1}: expected '{word}(inputs)' such as {word}(0), got {entry!r}")
+            if place != "out":
+                if match[1] not in OPERATIONS:
+                    raise RequestError(
+                        f"part {i + 1}: unknown operation {match[1]!r}, not one of {', '.join(OPERATIONS)}"
+                    )
+                choices[f"operation {place}"] = match[1]
+            inputs = self._inputs(i, match[2])
+            if f"inputs {place}" not in self.forced:
+                choices[f"inputs {place}"] = inputs
+        return self.architecture(choices)
+
+    def _inputs(self, place: int, text: str) -> str:
+        numbers = sorted({int(n) for n in text.split("+")})
+        count = PARENTS[self.number][place]
+        if len(numbers) != count or len(text.split("+")) != count or numbers[-1] > place:
+            among = "node 0" if place == 0 else f"{count} different nodes of 0 to {place}"
+            raise RequestError(f"part {place + 1}: the inputs must be {among}, got {text!r}")
+        return "+".join(map(str, numbers))
+
+    def format(self, arch: Architecture) -> str:
+        checked(self, arch)
+        heads = (*(arch[name] for name in self.operation_names), "out")
+        inputs = ("+".join(map(str, numbers)) for numbers in self.inputs_of(arch))
+        return "|".join(f"{head}({text})" for head, text in zip(heads, inputs, strict=True))
+
+    def network(
+        self, arch: Architecture, inputs: tuple[int, ...] = (3, 32, 32), classes: int = 10, **size: Any
+    ) -> nn.Module:
+        """Stem, three stacks of `cells` cells with `channels` a node, twice and four times as many, linear head."""
+        checked(self, arch)
+        sizes, colours = self.size(**size), image_channels(inputs)
+        width = sizes["channels"]
+        layers: list[nn.Module] = [ConvNormRelu(colours, width, 3)]
+        for stack in range(3):
+            if stack:
+                layers.append(downsample())
+            for _ in range(sizes["cells"]):
+                cell = _Cell(self, arch, width, sizes["channels"] * 2**stack)
+                layers.append(cell)
+                width = cell.width
+        return nn.Sequential(*layers, pooled_head(width, classes))
+
+    def supernet(
+        self,
+        inputs: tuple[int, ...] = (3, 32, 32),
+        classes: int = 10,
+        *,
+        path: str = "fast",
+        edges: bool = False,
+        partial: int = 1,
+        **size: Any,
+    ) -> Supernet:
+        from nasight.supernet._nasbench1shot1 import NasBench1Shot1Supernet
+
+        refuse(self, edges=edges, partial=partial)
+        return NasBench1Shot1Supernet(self, image_channels(inputs), classes, path=path, **self.size(**size))
+
+
+class ConvNormRelu(nn.Sequential):
+    """Convolution, batch norm, ReLU: NAS-Bench-101's order."""
+
+    def __init__(self, channels_in: int, channels_out: int, kernel: int, *, running: bool = True) -> None:
+        super().__init__(
+            nn.Conv2d(channels_in, channels_out, kernel, padding=kernel // 2, bias=False),
+            nn.BatchNorm2d(channels_out, track_running_stats=running),
+            nn.ReLU(),
+        )
+
+
+def downsample() -> nn.Module:
+    """Half the size; odd sizes are rounded up, so that small images survive."""
+    return nn.MaxPool2d(2, ceil_mode=True)
+
+
+def pooled_head(channels: int, classes: int) -> nn.Sequential:
+    """Global pooling and linear layer."""
+    return nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, classes))
+
+
+class _Cell(nn.Module):
+    """`width` is the number of its output's channels."""
+
+    def __init__(self, space: NasBench1Shot1, arch: Architecture, channels_in: int, channels: int) -> None:
+        super().__init__()
+        *inputs, self.outputs = space.inputs_of(arch)
+        alive = set(self.outputs)
+        for node in range(space.nodes, 0, -1):
+            if node in alive:
+                alive.update(inputs[node - 1])
+        self.inputs = {node: inputs[node - 1] for node in sorted(alive - {0})}
+        self.operations = nn.ModuleDict({str(n): _operation(arch[f"operation {n}"], channels) for n in self.inputs})
+        self.projections = nn.ModuleDict(
+            {str(n): ConvNormRelu(channels_in, channels, 1) for n, read in self.inputs.items() if 0 in read}
+        )
+        self.past = ConvNormRelu(channels_in, channels * space.nodes, 1) if 0 in self.outputs else None
+        # Beside the projected input every node has its channels, alone only those of the output's inputs do.
+        self.blocks = tuple(range(1, space.nodes + 1)) if self.past is not None else self.outputs
+        self.width = channels * len(self.blocks)
+
+    def forward(self, x: Tensor) -> Tensor:
+        states = dict[int, Tensor]()
+        for node, read in self.inputs.items():
+            parts = [self.projections[str(node)](x) if source == 0 else states[source] for source in read]
+            states[node] = self.operations[str(node)](torch.stack(parts).mean(0))
+        nothing = torch.zeros_like(next(iter(states.values())))
+        out = torch.cat([states[n] if n in self.outputs else nothing for n in self.blocks], 1)
+        if self.past is not None:
+            out = out + self.past(x)
+        return out / len(self.outputs)
+
+
+def _operation(name: str, channels: int) -> nn.Module:
+    if name == "maxpool3x3":
+        return nn.MaxPool2d(3, 1, 1)
+    return ConvNormRelu(channels, channels, 3 if name == "conv3x3-bn-relu" else 1)
