@@ -6,7 +6,7 @@
     checkpoint-*.pt  tensors and counters (read with weights_only=True)
     result.json      what was found
 
-Every file is written beside its place, flushed to disk and moved there, so that a reader sees the old one or the new one.
+Every file is written beside its place, flushed to disk and moved there: a reader sees the old one or the new one.
 """
 
 from __future__ import annotations

@@ -19,12 +19,15 @@ Params = Mapping[str, Tensor]
 class Geometry(ABC):
     """One parameter a group of weights, its map to the simplex and its optimiser; holds settings only.
 
-    `lr` is the published rate of a search of `steps` architecture steps. If `moves` is False there is no optimiser.
+    `lr` is the published rate of a search of `steps` architecture steps; `gradient` is the size of a gradient there
+    (the largest entry after each row's mean is taken off), None where the update does not depend on it, as
+    Adam's. If `moves` is False there is no optimiser.
     """
 
     moves: ClassVar[bool] = True
     lr: float
     steps: int
+    gradient: float | None = None
 
     @abstractmethod
     def initial(self, groups: Iterable[Group], generator: torch.Generator) -> dict[str, nn.Parameter]:
@@ -42,8 +45,13 @@ class Geometry(ABC):
     def optimizer(self, params: Params, groups: Iterable[Group], *, lr: float) -> torch.optim.Optimizer:
         """What moves the parameters."""
 
-    def default_lr(self, steps: int) -> float:
-        """The rate for a search of so many steps: proportional to 1/sqrt(steps) (GAEA, theorem 1), `lr` at `steps`."""
+    def default_lr(self, steps: int, gradient: float | None = None) -> float:
+        """The rate for a search of so many steps, `lr` at `steps`.
+
+        Proportional to 1/(G sqrt(T)), as theory has it (GAEA, theorem 1): T steps, and G the size of a gradient. The
+        second part needs the measured `gradient` and a geometry that knows the published setting's own.
+        """
         if steps < 1:
             raise RequestError(f"a search takes at least 1 architecture step, got {steps!r}")
-        return self.lr * math.sqrt(self.steps / steps)
+        scale = 1.0 if gradient is None or self.gradient is None else self.gradient / max(gradient, 1e-12)
+        return self.lr * math.sqrt(self.steps / steps) * scale

@@ -44,6 +44,7 @@ class Simplex(_Weights):
     lr: float = 0.1
     steps: int = 19_531
     floor: float = 1e-5
+    gradient: float | None = 0.29
 
     def __post_init__(self) -> None:
         if not isinstance(self.potential, Potential) and self.potential not in POTENTIALS:

@@ -24,6 +24,8 @@ from nasight.spaces import Space
 
 EVALUATION_BATCH = 256
 CANDIDATE_BATCH = 512
+PROBES = 8
+"""Batches over which the size of the architecture gradient is measured."""
 
 
 @contextmanager
@@ -81,7 +83,8 @@ class Engine:
         self.arch_lr = 0.0
         self.arch_optimizer: torch.optim.Optimizer | None = None
         if geometry.moves:
-            self.arch_lr = settings.arch_lr or geometry.default_lr(self.steps * (settings.epochs - settings.warmup))
+            steps = self.steps * (settings.epochs - settings.warmup)
+            self.arch_lr = settings.arch_lr or geometry.default_lr(steps, self._gradient_size())
             self.arch_optimizer = geometry.optimizer(self.params, self.groups, lr=self.arch_lr)
         self.tallies = {"weights": Tally(), "architecture": Tally()}
         self.kept: dict[str, Any] | None = None
@@ -111,6 +114,18 @@ class Engine:
         size = math.ceil(len(shuffled) / parts_of_validation)
         self.validation = list(batches(x, y, size=size, mean=prepared.mean, std=prepared.std))
         self.candidate_batch = next(batches(x, y, size=CANDIDATE_BATCH, mean=prepared.mean, std=prepared.std))
+
+    def _gradient_size(self) -> float | None:
+        """The largest entry of an architecture gradient before the first step, the mean over a few batches."""
+        if self.method.geometry.gradient is None:
+            return None
+        sizes = []
+        for step in range(PROBES):
+            loss = self.loss("architecture", 0, step, learn_architecture=True, record=False)
+            grads = torch.autograd.grad(loss, self.theta())
+            rows = [row for group, grad in zip(self.groups, grads, strict=True) for row in group.split(grad)]
+            sizes.append(max(float((row - row.mean()).abs().max()) for row in rows))
+        return sum(sizes) / len(sizes)
 
     # What objectives use
 
@@ -284,7 +299,7 @@ def _resized(dataset: Dataset, resolution: int | None) -> Dataset:
     from nasight.data import Augment
 
     def shrink(x: Tensor) -> Tensor:
-        parts = [F.adaptive_avg_pool2d(part.float(), resolution) for part in x.split(4096)]
+        parts = [F.adaptive_avg_pool2d(part.float(), resolution) for part in torch.split(x, 4096)]
         small = torch.cat(parts)
         return small.round().to(torch.uint8) if x.dtype == torch.uint8 else small
 

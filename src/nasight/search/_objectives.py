@@ -81,7 +81,8 @@ class SecondOrder(Bilevel):
     """Bilevel through one step of the weights, w' = w - xi grad (DARTS, eqs. 7 and 8).
 
     The gradient is d_theta V(w', theta) - xi d2_theta,w T(w, theta) d_w' V(w', theta), its mixed derivative by a
-    central difference of width r = 0.01 / |d_w' V|.
+    central difference of width r = 0.01 / |d_w' V|. That width is the published one; it averages over kinks of the
+    ReLUs, and the exact mixed derivative is its limit for a small `radius`.
     """
 
     passes: ClassVar[int] = 5

@@ -78,7 +78,8 @@ class Run:
         supernet = self.space.supernet(
             inputs, classes, path=self.settings.path, edges=relaxation.edges, partial=relaxation.partial, **size
         )
-        supernet.load_state_dict((state["kept"] or state)["supernet"])
+        engine = state["engine"]
+        supernet.load_state_dict((engine["kept"] or engine)["supernet"])
         return supernet
 
     def __repr__(self) -> str:

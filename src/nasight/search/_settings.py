@@ -108,7 +108,7 @@ def resolve(
             values["schedule_epochs"] = 2 * epochs if family == "nasbench201" else epochs
         if "warmup" not in given:
             values["warmup"] = int(schedule.warmup * epochs)
-        if epochs <= int(values["warmup"]) and method.geometry.moves:
+        if 1 <= epochs <= int(values["warmup"]) and method.geometry.moves:
             raise RequestError(f"{epochs} epochs leave none for the architecture after {values['warmup']} of warm-up")
     return checked(values)
 

@@ -90,7 +90,7 @@ ROWS = (
     PC_DARTS,
     gaea(PC_DARTS, Simplex(steps=3_430)),
     GDAS,
-    gaea(GDAS, Simplex(steps=58_650)),  # 150 epochs of 25,000 images in batches of 64
+    gaea(GDAS, Simplex(steps=58_650, gradient=0.0235)),  # 150 epochs of 25,000 images in batches of 64
     Method(
         "rs-ws",
         UniformSample(),

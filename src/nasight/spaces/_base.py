@@ -56,7 +56,7 @@ class Group:
 
     def split(self, weights: Tensor) -> list[Tensor]:
         """The simplices of the group, one tensor a row."""
-        return list(weights.split(list(self.sizes))) if self.ragged else list(weights.unbind(0))
+        return list(torch.split(weights, list(self.sizes))) if self.ragged else list(weights.unbind(0))
 
     def uniform(self, **kwargs: Any) -> Tensor:
         """The centre of every simplex."""

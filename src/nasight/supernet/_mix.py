@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 EPSILON = 1e-5
 """Batch norm's own constant, for the places that fold it into a convolution."""
@@ -38,6 +39,7 @@ class _WeightedSum(torch.autograd.Function):
         return out
 
     @staticmethod
+    @once_differentiable  # type: ignore[misc]
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         grad = grads[0].contiguous()
         flat = grad.view(-1)

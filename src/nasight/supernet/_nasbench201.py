@@ -172,10 +172,10 @@ class MixedCell(nn.Module):
             joined = rows(F.batch_norm(out, None, None, weight=scale, bias=shift, training=True))
             if same:
                 joined = torch.addmm(joined, rows(rectified), kernel.t())
-            found.extend(zip(wide, joined.split(self.active, 1), strict=True))
+            found.extend(zip(wide, torch.split(joined, self.active, 1), strict=True))
         if narrow and wide != narrow:
             out = torch.addmm(bias, rows(rectified), kernel.t())
-            found.extend(zip(narrow, out.split(self.active, 1), strict=True))
+            found.extend(zip(narrow, torch.split(out, self.active, 1), strict=True))
         return found
 
     def _folded(self, x: Tensor, edges: list[int], weights: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,212 @@
+"""`nasight search`: find an architecture with one shared-weights network."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from nasight.errors import RequestError
+
+if TYPE_CHECKING:
+    from nasight.search import Progress, Run
+
+EXAMPLES = (
+    "Examples: nasight search --data digits --preset tiny --out runs/a | "
+    "nasight search --space nasbench201 --method gaea-darts --objective erm --data fashion-mnist --epochs 10 "
+    "--seed 0 --out runs/b | "
+    "nasight search --resume runs/b"
+)
+
+
+def option(help: str, *names: str, metavar: str | None = None) -> Any:
+    return typer.Option(*names, help=help, metavar=metavar, show_default=False)
+
+
+def search(
+    space: Annotated[
+        str, typer.Option(help="A space by name, or FILE.py:NAME for your own module with Choices.")
+    ] = "nasbench201",
+    method: Annotated[str, typer.Option(help="A row of the method table; see --list.")] = "gaea-darts",
+    objective: Annotated[
+        str | None, option("erm, bilevel, erm-alternating or block; the method's own by default.")
+    ] = None,
+    data: Annotated[str, typer.Option(help="A data set by name, an .npz file or an image folder.")] = "digits",
+    preset: Annotated[
+        str, typer.Option(help="tiny, small or paper: size, amount of data and epochs together.")
+    ] = "small",
+    epochs: Annotated[int | None, option("Epochs of the search.", metavar="N")] = None,
+    seed: Annotated[int, typer.Option(help="Everything random follows from it.")] = 0,
+    out: Annotated[str | None, option("The run folder (default: runs/SPACE-METHOD-SEED).", metavar="FOLDER")] = None,
+    resume: Annotated[str | None, option("Go on with an interrupted run.", metavar="FOLDER")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a run that is in --out.")] = False,
+    channels: Annotated[int | None, option("Channels of the first cell.", metavar="N")] = None,
+    cells: Annotated[
+        int | None, option("Cells (nasbench201, nasbench1shot1: in each of three stages).", metavar="N")
+    ] = None,
+    width: Annotated[int | None, option("Width of the layers (mlp).", metavar="N")] = None,
+    layers: Annotated[int | None, option("Layers (mlp).", metavar="N")] = None,
+    none: Annotated[
+        bool | None, option("Whether `none` is an operation (nasbench201: not by default).", "--none/--no-none")
+    ] = None,
+    examples: Annotated[int | None, option("At most so many training examples.", metavar="N")] = None,
+    share: Annotated[float | None, option("A share of the training examples instead.", metavar="0..1")] = None,
+    validation: Annotated[float | None, option("The share of them held out to measure with.", metavar="0..1")] = None,
+    resolution: Annotated[int | None, option("Shrink images to so many pixels a side.", metavar="N")] = None,
+    batch_size: Annotated[int | None, option("Examples a step.", metavar="N")] = None,
+    lr: Annotated[float | None, option("Rate of the shared weights at the start.")] = None,
+    lr_min: Annotated[float | None, option("Rate where the cosine ends.")] = None,
+    schedule_epochs: Annotated[int | None, option("Epochs the cosine is laid over.", metavar="N")] = None,
+    arch_lr: Annotated[
+        float | None, option("Rate of the architecture (default: the published one, scaled by 1/sqrt(steps)).")
+    ] = None,
+    warmup: Annotated[int | None, option("Epochs before the first architecture step.", metavar="N")] = None,
+    weight_decay: Annotated[float | None, option("Of the shared weights.")] = None,
+    clip: Annotated[float | None, option("Largest gradient norm of the shared weights.")] = None,
+    augment: Annotated[
+        bool | None, option("Random crops and flips, as the data set allows.", "--augment/--no-augment")
+    ] = None,
+    candidates: Annotated[int | None, option("Random architectures that compete at the end (rs-ws).")] = None,
+    path: Annotated[str | None, option("fast or plain: two ways to the same supernet.")] = None,
+    compile: Annotated[
+        bool | None, option("Compile the supernet first; the first step then takes minutes.", "--compile/--no-compile")
+    ] = None,
+    threads: Annotated[int | None, option("Threads of this process.", metavar="N")] = None,
+    data_folder: Annotated[str | None, option("Where data sets are (default: $NASIGHT_DATA, else your cache).")] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object on standard output and nothing else.")
+    ] = False,
+    list_methods: Annotated[bool, typer.Option("--list", help="Print the method table and exit.")] = False,
+) -> None:
+    """Find an architecture with one shared-weights network."""
+    if list_methods:
+        _list(as_json)
+        return
+    from nasight.search import resume as resume_search
+    from nasight.search import search as start_search
+
+    progress = _progress()
+    if resume is not None:
+        run = resume_search(resume, data_folder=data_folder, progress=progress)
+    else:
+        size = {"channels": channels, "cells": cells, "width": width}
+        settings = {
+            "size": {key: value for key, value in size.items() if value is not None} or None,
+            "space_options": None if layers is None else {"layers": layers},
+            "none": none,
+            "epochs": epochs,
+            "examples": examples,
+            "share": share,
+            "validation": validation,
+            "resolution": resolution,
+            "batch_size": batch_size,
+            "lr": lr,
+            "lr_min": lr_min,
+            "schedule_epochs": schedule_epochs,
+            "arch_lr": arch_lr,
+            "warmup": warmup,
+            "weight_decay": weight_decay,
+            "clip": clip,
+            "augment": augment,
+            "candidates": candidates,
+            "path": path,
+            "compile": compile,
+            "threads": threads,
+        }
+        run = start_search(
+            space,
+            method,
+            data,
+            objective=objective,
+            out=out or f"runs/{_slug(space)}-{method}-{seed}",
+            preset=preset,
+            data_folder=data_folder,
+            overwrite=overwrite,
+            progress=progress,
+            seed=seed,
+            **settings,
+        )
+    typer.echo(json.dumps(run.result) if as_json else _summary(run))
+
+
+def _slug(space: str) -> str:
+    return "".join(c if c.isalnum() or c in "-_" else "-" for c in space.rsplit("/", 1)[-1])
+
+
+def _summary(run: Run) -> str:
+    result, last = run.result, run.history[-1]
+    lines = [
+        f"{result['method']} ({result['objective']}) on {result['space']}, {result['data']}, "
+        f"{result['epochs']} epochs, {result['seconds']:.0f} s",
+        "",
+        f"  found        {result['architecture']}",
+        f"  accuracy     {result['accuracy']:.2f} % on held-out data, shared weights, this architecture alone",
+        f"  supernet     {last['valid_accuracy']:.2f} % on the same data, all architectures mixed "
+        f"(discretising cost {last['drop']:.2f} points)"
+        if last["drop"] is not None
+        else f"  supernet     {last['valid_accuracy']:.2f} % on the same data",
+        f"  entropy      {result['entropy']:.3f} nats a decision, of {_most(run):.3f} at the start",
+        f"  run          {result['run']}",
+        "",
+        f"Retrain it from scratch: nasight train {result['run']} --seeds 3",
+    ]
+    return "\n".join(lines)
+
+
+def _most(run: Run) -> float:
+    from math import log
+
+    sizes = [size for group in run.space.groups() if group.exclusive for size in group.sizes]
+    return sum(log(size) for size in sizes) / len(sizes)
+
+
+def _list(as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from nasight.search import METHODS
+
+    rows = [
+        {
+            "method": m.name,
+            "relaxation": type(m.relaxation).__name__,
+            "geometry": _geometry(m.geometry),
+            "objectives": [o.name for o in m.objectives],
+            "schedule": asdict(m.schedule),
+            "paper": m.paper,
+        }
+        for m in METHODS.values()
+    ]
+    if as_json:
+        typer.echo(json.dumps({"methods": rows}))
+        return
+    cells = [
+        (str(r["method"]), str(r["relaxation"]), str(r["geometry"]), ", ".join(r["objectives"]), str(r["paper"]))
+        for r in rows
+    ]
+    table = [("method", "relaxation", "geometry", "objectives", "paper"), *cells]
+    widths = [max(len(row[i]) for row in table) for i in range(5)]
+    for row in table:
+        typer.echo("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip())
+
+
+def _geometry(geometry: Any) -> str:
+    kind = type(geometry).__name__
+    detail = getattr(geometry, "potential", getattr(geometry, "rule", None))
+    return f"{kind} ({detail})" if detail else kind
+
+
+def _progress() -> Progress:
+    """A bar with the time left on a terminal, a line an epoch otherwise; both on standard error."""
+    from nasight.cli._progress import Bar, Lines
+
+    return Bar() if sys.stderr.isatty() else Lines()
+
+
+def whole_numbers(text: str) -> list[int]:
+    """'0,1,2' -> [0, 1, 2]."""
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise RequestError(f"expected whole numbers joined by commas, got {text!r}") from None
