@@ -1,0 +1,246 @@
+"""The training loop: every random number is a function of (seed, epoch, step), so any step can follow a restart."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from nasight.architecture import Architecture
+from nasight.data import Dataset, generator_for, prepare, split_indices
+from nasight.errors import RequestError, RunError
+from nasight.spaces import Space
+from nasight.training._result import EpochRow, TrainingResult
+from nasight.training._settings import HELD_OUT, TrainSettings
+
+AUXILIARY_WEIGHT = 0.4
+EVALUATION_BATCH = 512
+
+_global_generator = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Job:
+    """One training, wholly described; `file` is the "FILE.py:NAME" of a space that came from one."""
+
+    space: Space
+    arch: Architecture
+    data: Dataset
+    settings: TrainSettings
+    seed: int
+    file: str | None = None
+
+    def about(self) -> dict[str, Any]:
+        """What makes two trainings the same one."""
+        return {
+            "space": self.file or self.space.name,
+            "architecture": self.space.format(self.arch),
+            "data": {
+                "name": self.data.name,
+                "fingerprint": self.data.fingerprint,
+                "inputs": list(self.data.inputs),
+                "classes": list(self.data.classes),
+            },
+            "settings": self.settings.model_dump(),
+            "seed": self.seed,
+        }
+
+
+@contextmanager
+def seeded(*keys: str | int) -> Iterator[None]:
+    """Global randomness (initial weights, dropout) that depends on the keys only; the caller's is left as it was."""
+    with _global_generator, torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(generator_for(*keys).initial_seed())
+        yield
+
+
+def build(job: Job, *, auxiliary: bool) -> nn.Module:
+    """The network with the initial weights of the seed."""
+    extra = {"auxiliary": True} if auxiliary else {}
+    with seeded(job.seed, "initial weights"):
+        return job.space.network(job.arch, job.data.inputs, job.data.n_classes, **extra, **job.settings.size)
+
+
+class Trainer:
+    """A network on its way: `state` and `restore` carry all of it over a restart."""
+
+    def __init__(self, job: Job) -> None:
+        settings = job.settings
+        self.job, self.settings = job, settings
+        self.network = build(job, auxiliary=settings.auxiliary)
+        if settings.drop_path and not hasattr(self.network, "drop_path"):
+            raise RequestError(f"networks of space {job.space.name!r} have no drop path; drop_path must be 0")
+        if settings.cutout and job.data.augmentation is None:
+            raise RequestError(f"cutout {settings.cutout} needs images that may be augmented, not {job.data.name!r}")
+        self.optimiser = torch.optim.SGD(
+            self.network.parameters(),
+            lr=settings.lr,
+            momentum=settings.momentum,
+            nesterov=settings.nesterov,
+            weight_decay=settings.weight_decay,
+        )
+        rows, self.held_out, self.judged_by = _parts(job.data, settings)
+        self.data = prepare(job.data, rows)
+        self.loader = self.data.loader(
+            batch_size=settings.batch_size,
+            seed=job.seed,
+            stream="train",
+            rows=rows,
+            augment=settings.augment,
+            cutout=settings.cutout,
+        )
+        self.epoch, self.step, self.loss, self.correct, self.seconds = 0, 0, 0.0, 0, 0.0
+        self.rows: list[EpochRow] = []
+
+    @property
+    def done(self) -> bool:
+        return self.epoch >= self.settings.epochs
+
+    def state(self) -> dict[str, Any]:
+        """Tensors and counters; a finished training needs its optimiser no more."""
+        state = {
+            "network": self.network.state_dict(),
+            "epoch": self.epoch,
+            "step": self.step,
+            "loss": self.loss,
+            "correct": self.correct,
+            "seconds": self.seconds,
+            "rows": [asdict(row) for row in self.rows],
+        }
+        return state if self.done else {**state, "optimiser": self.optimiser.state_dict()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.network.load_state_dict(state["network"])
+        if "optimiser" in state:
+            self.optimiser.load_state_dict(state["optimiser"])
+        self.epoch, self.step, self.seconds = state["epoch"], state["step"], state["seconds"]
+        self.loss, self.correct = state["loss"], state["correct"]
+        self.rows = [EpochRow(**row) for row in state["rows"]]
+
+    def run_epoch(self, after_step: Callable[[], None]) -> EpochRow:
+        """What is left of the current epoch, and its row."""
+        settings, started = self.settings, time.perf_counter()
+        before = self.seconds
+        share = self.epoch / settings.epochs
+        lr = settings.lr_min + (settings.lr - settings.lr_min) * (1 + math.cos(math.pi * share)) / 2
+        for group in self.optimiser.param_groups:
+            group["lr"] = lr
+        if hasattr(self.network, "drop_path"):
+            network: Any = self.network
+            network.drop_path = settings.drop_path * share
+        self.network.train()
+        while self.step < self.loader.steps:
+            self._take_step()
+            self.seconds = before + time.perf_counter() - started
+            after_step()
+        seen = self.loader.steps * self.loader.batch_size
+        train_loss, train_accuracy = self.loss / seen, 100.0 * self.correct / seen
+        test_loss, test_accuracy = self._judge()
+        self.seconds = before + time.perf_counter() - started
+        row = EpochRow(
+            epoch=self.epoch + 1,
+            train_loss=train_loss,
+            train_accuracy=train_accuracy,
+            test_loss=test_loss,
+            test_accuracy=test_accuracy,
+            lr=lr,
+            seconds=self.seconds - sum(earlier.seconds for earlier in self.rows),
+        )
+        self.rows.append(row)
+        self.epoch, self.step, self.loss, self.correct = self.epoch + 1, 0, 0.0, 0
+        return row
+
+    def result(self, out: str | None) -> TrainingResult:
+        job, last = self.job, self.rows[-1]
+        # Parameter counts are given without the auxiliary head, which no trained network uses.
+        counted = build(job, auxiliary=False) if self.settings.auxiliary else self.network
+        return TrainingResult(
+            space=job.file or job.space.name,
+            architecture=job.space.format(job.arch),
+            data=job.data.name,
+            seed=job.seed,
+            accuracy=last.test_accuracy,
+            loss=last.test_loss,
+            judged_by=self.judged_by,
+            parameters=sum(p.numel() for p in counted.parameters()),
+            epochs=self.settings.epochs,
+            seconds=self.seconds,
+            curve=tuple(self.rows),
+            out=out,
+        )
+
+    def _take_step(self) -> None:
+        keys = (self.job.seed, "noise", self.epoch, self.step)
+        x, y = self.loader.batch(self.epoch, self.step)
+        if hasattr(self.network, "generator"):
+            network: Any = self.network
+            network.generator = generator_for(*keys)
+        self.optimiser.zero_grad(set_to_none=True)
+        with seeded(*keys):
+            out = self.network(x)
+        logits, auxiliary = out if isinstance(out, tuple) else (out, None)
+        loss = functional.cross_entropy(logits, y)
+        total = loss if auxiliary is None else loss + AUXILIARY_WEIGHT * functional.cross_entropy(auxiliary, y)
+        value = total.item()
+        if not math.isfinite(value):
+            self._diverged("training loss", value)
+        total.backward()  # type: ignore[no-untyped-call]
+        if self.settings.clip is not None:
+            nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.clip)
+        self.optimiser.step()
+        self.loss += loss.item() * len(y)
+        self.correct += int((logits.detach().argmax(1) == y).sum())
+        self.step += 1
+
+    @torch.no_grad()
+    def _judge(self) -> tuple[float, float]:
+        """Loss and accuracy on the rows that judge."""
+        self.network.eval()
+        loss, correct, seen = 0.0, 0, 0
+        part = "test" if self.held_out is None else "train"
+        for x, y in self.data.batches(part, size=EVALUATION_BATCH, rows=self.held_out):
+            out = self.network(x)
+            logits = out[0] if isinstance(out, tuple) else out
+            loss += functional.cross_entropy(logits, y, reduction="sum").item()
+            correct += int((logits.argmax(1) == y).sum())
+            seen += len(y)
+        if not math.isfinite(loss):
+            self._diverged("test loss", loss)
+        return loss / seen, 100.0 * correct / seen
+
+    def _diverged(self, what: str, value: float) -> None:
+        raise RunError(
+            f"the {what} became {value} in epoch {self.epoch + 1}, step {self.step + 1}, "
+            f"with lr {self.settings.lr:g}; train with a smaller lr"
+        )
+
+
+def _parts(data: Dataset, settings: TrainSettings) -> tuple[Tensor | None, Tensor | None, str]:
+    """The rows to learn from (None: all), the training rows that judge (None: the test part), and its name.
+
+    The split does not depend on the seed, so that seeds differ by their training only.
+    """
+    rows: Tensor | None = None
+    held_out: Tensor | None = None
+    judged_by = "the test part"
+    if settings.validation != "test" or data.test_y is None:
+        share = HELD_OUT if settings.validation == "test" else float(settings.validation)
+        held_out, rows = data.split(share, generator_for("training", "held out"))
+        judged_by = f"{len(held_out)} held-out training rows ({share:.0%})"
+    left = len(data.train_y if rows is None else rows)
+    keep = min(round(settings.share * left), settings.examples or left)
+    if keep < left:
+        if keep < data.n_classes:
+            raise RequestError(f"{keep} of {left} training rows are too few for {data.n_classes} classes")
+        rows = torch.arange(left) if rows is None else rows
+        (kept,) = split_indices(data.train_y[rows], [keep], generator_for("training", "share"))
+        rows = rows[kept]
+    return rows, held_out, judged_by

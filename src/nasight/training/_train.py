@@ -1,0 +1,213 @@
+"""Train one architecture with one seed, in a run folder that survives a kill."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from nasight.architecture import Architecture
+from nasight.data import Dataset, load
+from nasight.errors import RequestError
+from nasight.runs import RunFolder, versions
+from nasight.spaces import Space
+from nasight.training._loop import Job, Trainer
+from nasight.training._result import EpochRow, TrainingResult
+from nasight.training._settings import TrainSettings, load_space, settings_for
+
+Progress = Callable[[EpochRow], None]
+CHECKPOINT_SECONDS = 60.0
+
+
+def train(
+    space: Space | str,
+    arch: Architecture | str,
+    data: Dataset | str | Path | tuple[Any, ...],
+    *,
+    preset: str = "small",
+    seed: int = 0,
+    out: str | Path | None = None,
+    progress: Progress | None = None,
+    threads: int | None = None,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    **settings: Any,
+) -> TrainingResult:
+    """Train an architecture from scratch; `settings` are those of `TrainSettings` and change the preset.
+
+    With `out`, a folder, a killed training goes on where it stopped when the same call is made again, to the
+    same weights bit for bit; a finished one is read. A checkpoint is written after every epoch and, in long
+    ones, every `checkpoint_seconds`. `progress` gets every epoch, those before a restart too. `threads` is
+    the number of torch's threads (now as many as torch has); a restart keeps the first number, since the
+    order of a sum decides its last bits.
+
+    >>> result = train("nasbench201", "|nor_conv_3x3~0|+|none~0|nor_conv_3x3~1|+|skip_connect~0|none~1|none~2|",
+    ...                "digits", preset="tiny", epochs=1)
+    >>> result.epochs, result.judged_by
+    (1, 'the test part')
+    """
+    job = make_job(space, arch, data, preset, seed, settings)
+    return run_job(job, out, progress=progress, threads=threads, checkpoint_seconds=checkpoint_seconds)
+
+
+def make_job(
+    space: Space | str,
+    arch: Architecture | str,
+    data: Dataset | str | Path | tuple[Any, ...],
+    preset: str,
+    seed: int,
+    settings: dict[str, Any],
+) -> Job:
+    """The training that these words mean."""
+    file = space if isinstance(space, str) and ".py:" in space else None
+    space = load_space(space) if isinstance(space, str) else space
+    arch = space.parse(arch) if isinstance(arch, str) else arch
+    return Job(space, arch, load(data), settings_for(space, preset, **settings), checked_seed(seed), file)
+
+
+def checked_seed(seed: object) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise RequestError(f"a seed must be a whole number of at least 0, got {seed!r}")
+    return seed
+
+
+def run_job(
+    job: Job,
+    out: str | Path | None,
+    *,
+    progress: Progress | None = None,
+    threads: int | None = None,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+) -> TrainingResult:
+    if out is None:
+        with torch_threads(threads or torch.get_num_threads()):
+            trainer = Trainer(job)
+            while not trainer.done:
+                _tell(progress, trainer.run_epoch(lambda: None))
+            return trainer.result(None)
+    folder, about = Path(out), job.about()
+    finished = finished_result(folder, about)
+    if finished is None:
+        run = _begin(folder, about, threads or torch.get_num_threads())
+        with run.writing(), torch_threads(int(run.about["threads"])):
+            finished = finished_result(folder, about)
+            if finished is None:
+                return _train_in(run, job, progress, checkpoint_seconds)
+    for row in finished.curve:
+        _tell(progress, row)
+    return finished
+
+
+def finished_result(folder: Path, about: dict[str, Any]) -> TrainingResult | None:
+    """The result in this folder, if it has one; a folder of another training is refused."""
+    if not (folder / "run.json").is_file():
+        return None
+    run = RunFolder.open(folder, kind="train")
+    check_same(run, about)
+    result = run.result
+    if result is None:
+        return None
+    try:
+        return replace(TrainingResult.from_dict(result), out=str(folder))
+    except (TypeError, KeyError) as error:
+        raise RequestError(f"{folder}/result.json is damaged: {error}") from error
+
+
+def check_same(run: RunFolder, about: dict[str, Any], *, but: tuple[str, ...] = ()) -> None:
+    there = run.about
+    for key, value in about.items():
+        if key in but or there.get(key) == value:
+            continue
+        # Data is too much to print, and its name may be the same.
+        what = "on other data" if key == "data" else f"with {key} {there.get(key)!r}, not {value!r}"
+        raise RequestError(f"{run.path} holds a training {what}; choose another --out")
+
+
+def load_trained(folder: str | Path, *, space: Space | None = None) -> nn.Module:
+    """The network of a finished training, in evaluation mode; a space of your own, or with options, is given again."""
+    run = RunFolder.open(folder, kind="train")
+    state = run.load()
+    if run.result is None or state is None:
+        raise RequestError(f"the training in {run.path} is not finished; train it again to go on")
+    about = run.about
+    space = load_space(about["space"]) if space is None else space
+    settings = TrainSettings(**about["settings"])
+    extra = {"auxiliary": True} if settings.auxiliary else {}
+    inputs, classes = tuple(about["data"]["inputs"]), len(about["data"]["classes"])
+    network = space.network(space.parse(about["architecture"]), inputs, classes, **extra, **settings.size)
+    network.load_state_dict(state["network"])
+    return network.eval()
+
+
+def _train_in(run: RunFolder, job: Job, progress: Progress | None, checkpoint_seconds: float) -> TrainingResult:
+    trainer = Trainer(job)
+    state = run.load()
+    if state is not None:
+        trainer.restore(state)
+        run.write_history([asdict(row) for row in trainer.rows])
+    for row in trainer.rows:
+        _tell(progress, row)
+    saved = time.monotonic()
+
+    def save() -> None:
+        nonlocal saved
+        run.save(trainer.state(), mark=f"{trainer.epoch:04d}-{trainer.step:06d}")
+        saved = time.monotonic()
+
+    def after_step() -> None:
+        if time.monotonic() - saved >= checkpoint_seconds:
+            save()
+
+    while not trainer.done:
+        row = trainer.run_epoch(after_step)
+        save()
+        run.write_history([asdict(row) for row in trainer.rows])
+        _tell(progress, row)
+    result = trainer.result(str(run.path))
+    run.write_result(result.to_dict())
+    return result
+
+
+def _begin(folder: Path, about: dict[str, Any], threads: int) -> RunFolder:
+    """The run to write: a new one, or the unfinished one that is there."""
+    if (folder / "run.json").is_file():
+        run = RunFolder.open(folder, kind="train")
+        then, now = run.about.get("versions"), versions()
+        if then != now:
+            raise RequestError(
+                f"{folder} was begun with {_differences(then, now)}; the rest of it would not be the same training: "
+                "delete it or choose another --out"
+            )
+        return run
+    if folder.is_dir():
+        # A kill while run.json was written leaves its unfinished copy, which is nobody's.
+        for half in folder.glob(".run.json.*.new"):
+            half.unlink(missing_ok=True)
+    return RunFolder.create(folder, kind="train", about={**about, "threads": threads})
+
+
+def _differences(then: object, now: dict[str, str]) -> str:
+    known = then if isinstance(then, dict) else {}
+    return " and ".join(
+        f"{name} {known.get(name)}, not {value}" for name, value in now.items() if known.get(name) != value
+    )
+
+
+@contextmanager
+def torch_threads(number: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _tell(progress: Progress | None, row: EpochRow) -> None:
+    if progress is not None:
+        progress(row)
