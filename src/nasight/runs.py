@@ -86,7 +86,7 @@ class RunFolder:
     def create(cls, path: str | Path, *, kind: str, about: Mapping[str, Any], overwrite: bool = False) -> RunFolder:
         """A new run; an existing one is refused unless `overwrite`, and nothing but a run is ever overwritten."""
         folder = cls(path)
-        if folder.path.exists() and (not folder.path.is_dir() or any(folder.path.iterdir())):
+        if folder.path.exists() and (not folder.path.is_dir() or folder._used()):
             if not (folder.path / "run.json").is_file():
                 raise RequestError(f"{folder.path} exists and is not a run; choose another --out")
             if not overwrite:
@@ -104,6 +104,10 @@ class RunFolder:
             {"format": FORMAT, "kind": kind, "created": created, "versions": versions(), **about},
         )
         return folder
+
+    def _used(self) -> bool:
+        """Whether the folder holds anything but what a first write left when it was killed."""
+        return any(not (f.name.startswith(".run.json.") and f.name.endswith(".new")) for f in self.path.iterdir())
 
     @classmethod
     def open(cls, path: str | Path, *, kind: str) -> RunFolder:

@@ -44,7 +44,7 @@ def test_a_gradient_twice_as_large_halves_the_default_rate_of_gaea_and_not_of_ad
 
 
 def test_a_misspelt_method_is_answered_with_the_nearest() -> None:
-    with pytest.raises(RequestError, match="'gaea-dart'.*did you mean 'gaea-darts'"):
+    with pytest.raises(RequestError, match=r"'gaea-dart'.*did you mean 'gaea-darts'"):
         method("gaea-dart")
 
 

@@ -5,7 +5,7 @@ import torch
 
 from nasight.spaces._nasbench1shot1 import NasBench1Shot1
 
-SIZE = {"channels": 3, "cells": 2}
+SIZE = {"channels": 4, "cells": 2}
 
 
 def random_weights(space, generator, zeros):
@@ -35,11 +35,12 @@ def outcome(supernet, path, x, weights, skip_zeros):
 
 @pytest.mark.parametrize("number", [1, 2, 3])
 @pytest.mark.parametrize(("zeros", "skip_zeros"), [(False, None), (True, False), (True, True)])
-@pytest.mark.parametrize("seed", range(4))
-def test_the_fast_path_equals_the_plain_one_in_outputs_and_gradients(number, zeros, skip_zeros, seed):
+@pytest.mark.parametrize("partial", [1, 2])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_fast_path_equals_the_plain_one_in_outputs_and_gradients(number, zeros, skip_zeros, partial, seed):
     torch.manual_seed(seed)
     space = NasBench1Shot1(number)
-    supernet = space.supernet((2, 7, 6), 4, **SIZE).double()
+    supernet = space.supernet((2, 7, 6), 4, partial=partial, **SIZE).double()
     x = torch.randn(3, 2, 7, 6, dtype=torch.float64, requires_grad=True)
     weights = random_weights(space, torch.Generator().manual_seed(seed), zeros)
     plain, fast = (outcome(supernet, path, x, weights, skip_zeros) for path in ("plain", "fast"))

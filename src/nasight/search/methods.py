@@ -88,7 +88,7 @@ ROWS = (
     gaea(DARTS),
     replace(DARTS, name="darts-2nd", objectives=(SecondOrder(),)),
     PC_DARTS,
-    gaea(PC_DARTS, Simplex(steps=3_430)),
+    gaea(PC_DARTS, Simplex(steps=3_430, gradient=0.028)),
     GDAS,
     gaea(GDAS, Simplex(steps=58_650, gradient=0.0235)),  # 150 epochs of 25,000 images in batches of 64
     Method(

@@ -133,9 +133,23 @@ class Space(ABC):
                 raise RequestError(f"space {self.name!r}: decision {decision.name!r} has no option")
             if choices[decision.name] not in decision.options:
                 raise RequestError(
-                    f"decision {decision.name!r} is {choices[decision.name]!r}, not one of {', '.join(decision.options)}"
+                    f"decision {decision.name!r} is {choices[decision.name]!r}, "
+                    f"not one of {', '.join(decision.options)}"
                 )
         return Architecture(self.name, tuple((d.name, choices[d.name]) for d in self.decisions))
+
+    def checked(self, arch: Architecture) -> Architecture:
+        """The architecture, or a `RequestError` where it is not one of this space."""
+        if arch.space != self.name:
+            raise RequestError(f"this architecture is of space {arch.space!r}, not {self.name!r}")
+        return self.architecture(dict(arch.choices))
+
+    def check_parts(self, *, edges: bool = False, partial: int = 1) -> None:
+        """A `RequestError` for edge weights or partial channels, in a space that does not have them."""
+        if edges and not self.edge_weights:
+            raise RequestError(f"space {self.name!r} has no edge weights, got edges=True")
+        if partial != 1 and not self.partial_channels:
+            raise RequestError(f"space {self.name!r} has no partial channels, so partial must be 1, got {partial!r}")
 
     def usable(self, arch: Architecture) -> str | None:
         """None, or the reason why this architecture is no network (its output does not depend on its input)."""

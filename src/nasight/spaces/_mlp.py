@@ -76,7 +76,7 @@ class Mlp(Space):
 
     def groups(self, *, edges: bool = False) -> tuple[Group, ...]:
         """ "activations" (layers - 1, 5) and, from three layers on, "skips" (layers - 2, 2)."""
-        refuse(self, edges=edges)
+        self.check_parts(edges=edges)
         groups = [Group("activations", self.activations, (ACTIVATIONS,) * len(self.activations))]
         if self.skips:
             groups.append(Group("skips", self.skips, (SKIPS,) * len(self.skips)))
@@ -91,7 +91,7 @@ class Mlp(Space):
         return self.architecture(choices)
 
     def encode(self, arch: Architecture, *, edges: bool = False) -> dict[str, Tensor]:
-        checked(self, arch)
+        self.checked(arch)
         weights = dict[str, Tensor]()
         for group in self.groups(edges=edges):
             index = torch.tensor([group.options[0].index(arch[row]) for row in group.rows])
@@ -125,14 +125,14 @@ class Mlp(Space):
         )
 
     def format(self, arch: Architecture) -> str:
-        checked(self, arch)
+        self.checked(arch)
         return "/".join(",".join(arch[name] for name in names) for names in (self.activations, self.skips) if names)
 
     def network(
         self, arch: Architecture, inputs: tuple[int, ...] = (3, 32, 32), classes: int = 10, **size: Any
     ) -> nn.Module:
         """A network of `width` units a layer; inputs of any shape are flattened."""
-        checked(self, arch)
+        self.checked(arch)
         return _Network(self, arch, prod(inputs), classes, **self.size(**size))
 
     def supernet(
@@ -147,7 +147,7 @@ class Mlp(Space):
     ) -> Supernet:
         from nasight.supernet._mlp import MlpSupernet
 
-        refuse(self, edges=edges, partial=partial)
+        self.check_parts(edges=edges, partial=partial)
         return MlpSupernet(self, prod(inputs), classes, path=path, **self.size(**size))
 
     def matrices(self, inputs: int, classes: int, width: int) -> nn.ModuleList:
@@ -198,18 +198,3 @@ class _Network(nn.Module):
             h = out + h if skip else out
         logits: Tensor = self.matrices[-1](h)
         return logits
-
-
-def checked(space: Space, arch: Architecture) -> Architecture:
-    """The architecture, or a `RequestError` where it is not one of this space."""
-    if arch.space != space.name:
-        raise RequestError(f"this architecture is of space {arch.space!r}, not {space.name!r}")
-    return space.architecture(dict(arch.choices))
-
-
-def refuse(space: Space, *, edges: bool = False, partial: int = 1) -> None:
-    """A `RequestError` for edge weights or partial channels, in a space that has neither."""
-    if edges:
-        raise RequestError(f"space {space.name!r} has no edge weights, got edges=True")
-    if partial != 1:
-        raise RequestError(f"space {space.name!r} has no partial channels, so partial must be 1, got {partial!r}")

@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from nasight.architecture import Architecture
 from nasight.errors import RequestError
 from nasight.spaces._base import Decision, Group, Space, Weights
-from nasight.spaces._mlp import checked, refuse
 
 if TYPE_CHECKING:
     from nasight.supernet import Supernet
@@ -143,7 +142,7 @@ class ModuleSpace(Space):
 
     def groups(self, *, edges: bool = False) -> tuple[Group, ...]:
         """One group, "choices", with a row for each decision."""
-        refuse(self, edges=edges)
+        self.check_parts(edges=edges)
         return (Group("choices", tuple(d.name for d in self.decisions), tuple(d.options for d in self.decisions)),)
 
     def derive(self, weights: Weights) -> Architecture:
@@ -154,7 +153,7 @@ class ModuleSpace(Space):
         )
 
     def encode(self, arch: Architecture, *, edges: bool = False) -> dict[str, Tensor]:
-        checked(self, arch)
+        self.checked(arch)
         rows = [torch.tensor([float(option == arch[d.name]) for option in d.options]) for d in self.decisions]
         return {"choices": torch.cat(rows).reshape(self.groups(edges=edges)[0].shape)}
 
@@ -171,13 +170,13 @@ class ModuleSpace(Space):
         return self.architecture(choices)
 
     def format(self, arch: Architecture) -> str:
-        return ", ".join(f"{name}={option}" for name, option in checked(self, arch))
+        return ", ".join(f"{name}={option}" for name, option in self.checked(arch))
 
     def network(
         self, arch: Architecture, inputs: tuple[int, ...] = (3, 32, 32), classes: int = 10, **size: Any
     ) -> nn.Module:
         """The model with every choice replaced by the module chosen, and with new parameters."""
-        checked(self, arch)
+        self.checked(arch)
         model = self._fresh()
         if isinstance(self.model, nn.Module):
             model.apply(_reset)
@@ -208,7 +207,7 @@ class ModuleSpace(Space):
     ) -> Supernet:
         from nasight.supernet._module import ModuleSupernet
 
-        refuse(self, edges=edges, partial=partial)
+        self.check_parts(edges=edges, partial=partial)
         model = self._fresh()
         return ModuleSupernet(self.groups(), model, self._choices(model), path=path)
 

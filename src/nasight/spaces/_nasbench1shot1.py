@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from nasight.architecture import Architecture
 from nasight.errors import RequestError
 from nasight.spaces._base import Decision, Group, Space, Weights
-from nasight.spaces._mlp import checked, refuse
 from nasight.spaces._nasbench201 import image_channels
 
 if TYPE_CHECKING:
@@ -44,6 +43,8 @@ class NasBench1Shot1(Space):
     ('conv1x1-bn-relu', '2+4', 14580)
     """
 
+    edge_weights: ClassVar[bool] = True
+    partial_channels: ClassVar[bool] = True
     sizes: ClassVar[dict[str, int]] = {"channels": 16, "cells": 3}
 
     def __init__(self, number: int = 1) -> None:
@@ -67,12 +68,19 @@ class NasBench1Shot1(Space):
         )
 
     def groups(self, *, edges: bool = False) -> tuple[Group, ...]:
-        """ "operations" (nodes, 3) and, flat, "inputs": for each decision on inputs a simplex over earlier nodes."""
-        refuse(self, edges=edges)
+        """ "operations" (nodes, 3) and, flat, "inputs": for each decision on inputs a simplex over earlier nodes.
+
+        Inputs always have weights here, so `edges` changes nothing.
+        """
         free = [(i, f"inputs {place}") for i, place in enumerate(self.places) if f"inputs {place}" not in self.forced]
         return (
             Group("operations", self.operation_names, (OPERATIONS,) * self.nodes),
-            Group("inputs", tuple(n for _, n in free), tuple(tuple(map(str, range(i + 1))) for i, _ in free)),
+            Group(
+                "inputs",
+                tuple(n for _, n in free),
+                tuple(tuple(map(str, range(i + 1))) for i, _ in free),
+                exclusive=False,
+            ),
         )
 
     def derive(self, weights: Weights) -> Architecture:
@@ -88,7 +96,7 @@ class NasBench1Shot1(Space):
 
     def encode(self, arch: Architecture, *, edges: bool = False) -> dict[str, Tensor]:
         """Ones for the operations; one over their number for the chosen inputs of a place."""
-        checked(self, arch)
+        self.checked(arch)
         operations, inputs = self.groups(edges=edges)
         index = torch.tensor([OPERATIONS.index(arch[name]) for name in self.operation_names])
         rows = list[Tensor]()
@@ -138,7 +146,7 @@ class NasBench1Shot1(Space):
         return "+".join(map(str, numbers))
 
     def format(self, arch: Architecture) -> str:
-        checked(self, arch)
+        self.checked(arch)
         heads = (*(arch[name] for name in self.operation_names), "out")
         inputs = ("+".join(map(str, numbers)) for numbers in self.inputs_of(arch))
         return "|".join(f"{head}({text})" for head, text in zip(heads, inputs, strict=True))
@@ -147,7 +155,7 @@ class NasBench1Shot1(Space):
         self, arch: Architecture, inputs: tuple[int, ...] = (3, 32, 32), classes: int = 10, **size: Any
     ) -> nn.Module:
         """Stem, three stacks of `cells` cells with `channels` a node, twice and four times as many, linear head."""
-        checked(self, arch)
+        self.checked(arch)
         sizes, colours = self.size(**size), image_channels(inputs)
         width = sizes["channels"]
         layers: list[nn.Module] = [ConvNormRelu(colours, width, 3)]
@@ -172,8 +180,9 @@ class NasBench1Shot1(Space):
     ) -> Supernet:
         from nasight.supernet._nasbench1shot1 import NasBench1Shot1Supernet
 
-        refuse(self, edges=edges, partial=partial)
-        return NasBench1Shot1Supernet(self, image_channels(inputs), classes, path=path, **self.size(**size))
+        return NasBench1Shot1Supernet(
+            self, image_channels(inputs), classes, path=path, partial=partial, **self.size(**size)
+        )
 
 
 class ConvNormRelu(nn.Sequential):

@@ -58,7 +58,7 @@ class NasBench201(Space):
         return self.architecture({d.name: self.operations[i] for d, i in zip(self.decisions, best, strict=True)})
 
     def encode(self, arch: Architecture, *, edges: bool = False) -> dict[str, Tensor]:
-        index = torch.tensor([self.operations.index(option) for _, option in self._checked(arch)])
+        index = torch.tensor([self.operations.index(option) for _, option in self.checked(arch)])
         weights = {"operations": nn.functional.one_hot(index, len(self.operations)).float()}
         if edges:
             weights["edges"] = self.groups(edges=True)[1].uniform()
@@ -76,7 +76,9 @@ class NasBench201(Space):
                 raise RequestError(f"part {target} must start and end with '|', got {row!r}")
             entries = row[1:-1].split("|")
             if len(entries) != target:
-                raise RequestError(f"part {target} must have {target} 'operation~input', it has {len(entries)}: {row!r}")
+                raise RequestError(
+                    f"part {target} must have {target} 'operation~input', it has {len(entries)}: {row!r}"
+                )
             for source, entry in enumerate(entries):
                 choices[edge_name(source, target)] = self._operation(entry, source, target)
         return self.architecture(choices)
@@ -93,10 +95,8 @@ class NasBench201(Space):
         return match[1]
 
     def format(self, arch: Architecture) -> str:
-        self._checked(arch)
-        rows = (
-            "|" + "".join(f"{arch[edge_name(s, t)]}~{s}|" for s in range(t)) for t in range(1, NODES)
-        )
+        self.checked(arch)
+        rows = ("|" + "".join(f"{arch[edge_name(s, t)]}~{s}|" for s in range(t)) for t in range(1, NODES))
         return "+".join(rows)
 
     def usable(self, arch: Architecture) -> str | None:
@@ -110,7 +110,7 @@ class NasBench201(Space):
         self, arch: Architecture, inputs: tuple[int, ...] = (3, 32, 32), classes: int = 10, **size: Any
     ) -> nn.Module:
         """Stem, three stages of `cells` cells at `channels`, twice and four times as many, and a linear head."""
-        self._checked(arch)
+        self.checked(arch)
         reason = self.usable(arch)
         if reason is not None:
             raise RequestError(f"{self.format(arch)} is not a network: {reason}")
@@ -137,11 +137,6 @@ class NasBench201(Space):
         return NasBench201Supernet(
             self, image_channels(inputs), classes, path=path, edges=edges, partial=partial, **self.size(**size)
         )
-
-    def _checked(self, arch: Architecture) -> Architecture:
-        if arch.space != self.name:
-            raise RequestError(f"this architecture is of space {arch.space!r}, not {self.name!r}")
-        return self.architecture(dict(arch.choices))
 
 
 def image_channels(inputs: tuple[int, ...]) -> int:

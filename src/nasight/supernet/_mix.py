@@ -24,6 +24,14 @@ def images(rows: Tensor, like: Tensor) -> Tensor:
     return rows.view(b, h, w, -1).permute(0, 3, 1, 2)
 
 
+def shuffle(x: Tensor, parts: int) -> Tensor:
+    """Channels regrouped so that each of `parts` neighbours comes from another part (PC-DARTS)."""
+    if parts == 1:
+        return x
+    b, c, h, w = x.shape
+    return x.view(b, parts, c // parts, h, w).transpose(1, 2).reshape(b, c, h, w)
+
+
 class _WeightedSum(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, weights: Tensor, free: int, *terms: Tensor) -> Tensor:
@@ -39,7 +47,7 @@ class _WeightedSum(torch.autograd.Function):
         return out
 
     @staticmethod
-    @once_differentiable  # type: ignore[misc]
+    @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         grad = grads[0].contiguous()
         flat = grad.view(-1)

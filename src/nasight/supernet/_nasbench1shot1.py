@@ -10,9 +10,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from nasight.errors import RequestError
 from nasight.spaces._nasbench1shot1 import OPERATIONS, ConvNormRelu, downsample, pooled_head
 from nasight.supernet._base import Supernet
-from nasight.supernet._mix import images, rows, weighted_sum
+from nasight.supernet._mix import images, rows, shuffle, weighted_sum
 
 if TYPE_CHECKING:
     from nasight.spaces._nasbench1shot1 import NasBench1Shot1
@@ -27,9 +28,11 @@ class NasBench1Shot1Supernet(Supernet):
     """
 
     def __init__(
-        self, space: NasBench1Shot1, colours: int, classes: int, *, path: str, channels: int, cells: int
+        self, space: NasBench1Shot1, colours: int, classes: int, *, path: str, partial: int, channels: int, cells: int
     ) -> None:
         super().__init__(space.groups(), path)
+        if partial < 1 or channels % partial:
+            raise RequestError(f"partial channels: {channels} channels cannot be cut into {partial} equal parts")
         self.forced = [f"inputs {place}" in space.forced for place in space.places]
         width = channels
         self.layers = nn.ModuleList([ConvNormRelu(colours, channels, 3, running=False)])
@@ -37,7 +40,7 @@ class NasBench1Shot1Supernet(Supernet):
             if stack:
                 self.layers.append(downsample())
             for _ in range(cells):
-                self.layers.append(MixedCell(space.nodes, width, channels * 2**stack))
+                self.layers.append(MixedCell(space.nodes, width, channels * 2**stack, partial))
                 width = channels * 2**stack * space.nodes
         self.head = pooled_head(width, classes)
 
@@ -96,16 +99,22 @@ def _kept(weights: list[float], skip_zeros: bool) -> tuple[int, ...]:
 
 
 class MixedCell(nn.Module):
-    """One cell of mixtures; `plain` and `fast` compute the same function of the same parameters."""
+    """One cell of mixtures; `plain` and `fast` compute the same function of the same parameters.
 
-    def __init__(self, nodes: int, channels_in: int, channels: int) -> None:
+    With `partial` = K, a K-th of a node's channels goes through the operations, the others pass by, and a
+    channel shuffle mixes the two (PC-DARTS).
+    """
+
+    def __init__(self, nodes: int, channels_in: int, channels: int, partial: int) -> None:
         super().__init__()
         self.nodes = nodes
         self.channels = channels
+        self.partial = partial
+        self.active = channels // partial
         # From the cell's input to node 1, 2, ...; then, as long as all nodes together, to the output.
         self.project = nn.Parameter(torch.empty(2 * nodes * channels, channels_in, 1, 1))
-        self.wide = nn.Parameter(torch.empty(nodes, channels, channels, 3, 3))
-        self.narrow = nn.Parameter(torch.empty(nodes, channels, channels, 1, 1))
+        self.wide = nn.Parameter(torch.empty(nodes, self.active, self.active, 3, 3))
+        self.narrow = nn.Parameter(torch.empty(nodes, self.active, self.active, 1, 1))
         for kernel in (self.project, *self.wide, *self.narrow):
             nn.init.kaiming_uniform_(kernel, a=5**0.5)
 
@@ -115,14 +124,19 @@ class MixedCell(nn.Module):
         nothing = x.new_zeros(len(x), c, *x.shape[2:])
         states = [x]
         for node in range(1, self.nodes + 1):
-            place, entering, mixed = node - 1, nothing, nothing
+            place, entering = node - 1, nothing
             for source in plan.inputs[place]:
                 kernel = self.project[place * c : node * c]
                 part = states[source] if source else _rectified(F.conv2d(x, kernel))
                 entering = entering + inputs[place][source] * part
+            if not plan.operations[place]:
+                states.append(nothing)
+                continue
+            through, past = entering[:, : self.active], entering[:, self.active :]
+            mixed = torch.zeros_like(through)
             for o in plan.operations[place]:
-                mixed = mixed + operations[place, o] * self._operation(o, place, entering)
-            states.append(mixed)
+                mixed = mixed + operations[place, o] * self._operation(o, place, through)
+            states.append(shuffle(torch.cat([mixed, past], 1), self.partial))
         shares, read = inputs[-1], plan.inputs[-1]
         out = torch.cat([shares[n] * states[n] if n in read else nothing for n in range(1, self.nodes + 1)], 1)
         if 0 in read:
@@ -147,8 +161,13 @@ class MixedCell(nn.Module):
             read = list(plan.inputs[place])
             parts = [states[source] if source else projected[place] for source in read]
             entering = images(weighted_sum([], inputs[place][read], parts), x)
-            terms = [rows(self._operation(o, place, entering)) for o in plan.operations[place]]
-            states[node] = weighted_sum([], operations[place, list(plan.operations[place])], terms)
+            through = entering[:, : self.active]
+            terms = [rows(self._operation(o, place, through)) for o in plan.operations[place]]
+            mixed = weighted_sum([], operations[place, list(plan.operations[place])], terms)
+            if self.partial > 1:
+                whole = images(torch.cat([mixed, rows(entering[:, self.active :])], 1), x)
+                mixed = rows(shuffle(whole, self.partial))
+            states[node] = mixed
         shares = inputs[-1]
         nothing = x.new_zeros(x.numel() // x.shape[1], c)
         out = torch.cat([states[n] if n in plan.inputs[-1] else nothing for n in range(1, self.nodes + 1)], 1)

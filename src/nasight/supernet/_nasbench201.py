@@ -13,7 +13,7 @@ from nasight.errors import RequestError
 from nasight.spaces._blocks import ResidualReduction, head, stem
 from nasight.spaces._nasbench201 import EDGES, NODES
 from nasight.supernet._base import Supernet
-from nasight.supernet._mix import EPSILON, images, rows, weighted_sum
+from nasight.supernet._mix import EPSILON, images, rows, shuffle, weighted_sum
 
 if TYPE_CHECKING:
     from nasight.spaces._nasbench201 import NasBench201
@@ -114,7 +114,7 @@ class MixedCell(nn.Module):
                 for o, name in enumerate(self.operations):
                     if name in active[e]:
                         mixed = mixed + weights[e, o] * self._operation(name, e, through)
-                total = total + self._shuffle(torch.cat([mixed, shares[e] * past], 1))
+                total = total + shuffle(torch.cat([mixed, shares[e] * past], 1), self.partial)
             nodes.append(total)
         return nodes[-1]
 
@@ -125,12 +125,6 @@ class MixedCell(nn.Module):
             return F.avg_pool2d(x, 3, 1, 1, count_include_pad=False)
         kernel = self.kernels[name][edge]
         return F.batch_norm(F.conv2d(F.relu(x), kernel, padding=KERNELS[name] // 2), None, None, training=True)
-
-    def _shuffle(self, x: Tensor) -> Tensor:
-        if self.partial == 1:
-            return x
-        b, c, h, w = x.shape
-        return x.view(b, self.partial, c // self.partial, h, w).transpose(1, 2).reshape(b, c, h, w)
 
     def fast(self, x: Tensor, weights: Tensor, shares: Tensor, active: Active) -> Tensor:
         """Node by node: what the edges out of a node share is computed once, what enters a node is summed once."""
@@ -215,4 +209,4 @@ class MixedCell(nn.Module):
         if self.partial > 1:
             past = [rows(nodes[source][:, self.active :]) for source in range(target)]
             mixed = torch.cat([mixed, weighted_sum([], shares[list(INTO[target])], past)], 1)
-        return self._shuffle(images(mixed, nodes[0]))
+        return shuffle(images(mixed, nodes[0]), self.partial)

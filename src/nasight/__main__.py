@@ -1,0 +1,5 @@
+"""`python -m nasight`."""
+
+from nasight.cli import main
+
+main()
