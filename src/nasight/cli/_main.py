@@ -49,12 +49,11 @@ def _status(arguments: Sequence[str] | None) -> int:
         # The parser turns an interrupt into an Abort; what the search said is in its cause.
         return _say(str(error) or str(error.__cause__ or "") or "interrupted", 130)
     except Exception as error:
-        # What the parser raises for a wrong flag shows itself; its class has no public name in every version.
-        show = getattr(error, "show", None)
-        if show is None:
+        # What the parser raises for a wrong flag formats itself; its class has no public name in every version.
+        message = getattr(error, "format_message", None)
+        if message is None:
             raise
-        show()
-        return 2
+        return _say(f"{message()} (see --help)", 2)
 
 
 def _say(what: object, status: int) -> int:

@@ -128,7 +128,15 @@ def search(
             seed=seed,
             **settings,
         )
+    _draw(run)
     typer.echo(json.dumps(run.result) if as_json else _summary(run))
+
+
+def _draw(run: Run) -> None:
+    from nasight.report import picture
+    from nasight.runs import write_atomic
+
+    write_atomic(run.path / "search.svg", picture(run).encode())
 
 
 def _slug(space: str) -> str:
@@ -149,6 +157,7 @@ def _summary(run: Run) -> str:
         else f"  supernet     {last['valid_accuracy']:.2f} % on the same data",
         f"  entropy      {result['entropy']:.3f} nats a decision, of {_most(run):.3f} at the start",
         f"  run          {result['run']}",
+        f"  picture      {run.path / 'search.svg'}",
         "",
         f"Retrain it from scratch: nasight train {result['run']} --seeds 3",
     ]

@@ -280,11 +280,11 @@ def _space(space: Any, options: Mapping[str, Any], *, allow_none: bool | None) -
     """The space, and the name under which settings keep it."""
     if isinstance(space, Space):
         return space, space.name
-    if isinstance(space, str) and ".py:" not in space:
+    if isinstance(space, str):
         return load_space(space, **_with_none(space, options, allow_none)), space
-    from nasight.spaces._module import ModuleSpace, from_file
+    from nasight.spaces._module import ModuleSpace
 
-    return (from_file(space), space) if isinstance(space, str) else (ModuleSpace(space), "module")
+    return ModuleSpace(space), "module"
 
 
 def _with_none(name: str, options: Mapping[str, Any], allow_none: bool | None) -> dict[str, Any]:

@@ -26,7 +26,14 @@ def names() -> tuple[str, ...]:
 
 
 def load(name: str, **options: Any) -> Space:
-    """The space of this name; `options` are its own (`none=False` for nasbench201, `layers=3` for mlp)."""
+    """The space of this name; `options` are its own (`none=False` for nasbench201, `layers=3` for mlp).
+
+    FILE.py:NAME is the space of a user's own module with `Choice`s.
+    """
+    if ".py:" in name:
+        from nasight.spaces._module import from_file
+
+        return from_file(name)
     if name not in SPACES:
         near = get_close_matches(name, SPACES, 1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
