@@ -1,0 +1,145 @@
+"""The fast path of supernets against the plain one: one forward pass, backward pass and SGD step.
+
+    python benchmarks/supernet_step.py --out supernet_step.json
+
+Both paths are timed in turn on the same parameters, images and architecture weights, so that noise of the machine
+hits both; a row is the median of the ratios with their quartiles. The last rows compare, on the fast path, a
+step of the joint empirical risk (gradients of shared and architecture weights from one backward pass) with plain
+training of the supernet at fixed uniform weights.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from nasight.spaces import Space, load
+from nasight.supernet import Supernet
+
+CASES = (
+    ("nasbench201", {"channels": 16, "cells": 1}),
+    ("nasbench201", {"channels": 16, "cells": 5}),
+    ("darts", {"channels": 16, "cells": 8}),
+)
+QUICK = (("nasbench201", {"channels": 8, "cells": 1}), ("darts", {"channels": 8, "cells": 3}))
+RATE = 0.025
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, help="JSON file for the result")
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--space", help="only this space")
+    parser.add_argument("--quick", action="store_true", help="small networks, three repeats: does it run")
+    given = parser.parse_args()
+    repeats, batch = (3, 16) if given.quick else (given.repeats, given.batch)
+    torch.set_num_threads(given.threads)
+    rows = list[dict[str, Any]]()
+    print(f"{'space':<12} {'size':<22} {'a / b':<28} {'a, s':>8} {'b, s':>8} {'ratio':>6} {'quartiles':>13}")
+    for name, size in QUICK if given.quick else CASES:
+        if given.space not in (None, name):
+            continue
+        case = Case(load(name), size, batch, given.seed)
+        for label, a, b in case.pairs():
+            row = {"space": name, "size": size, "ratio of": label, **compare(a, b, repeats)}
+            rows.append(row)
+            low, high = row["quartiles"]
+            sizes = ", ".join(f"{k} {v}" for k, v in size.items())
+            print(
+                f"{name:<12} {sizes:<22} {label:<28} {row['a']:8.3f} {row['b']:8.3f} {row['ratio']:6.2f}"
+                f" {low:6.2f}-{high:<6.2f}",
+                flush=True,
+            )
+    if given.out:
+        machine = {
+            "cpu": platform.processor() or platform.machine(),
+            "threads": given.threads,
+            "torch": torch.__version__,
+        }
+        result = {"benchmark": "supernet_step", "machine": machine, "batch": batch, "repeats": repeats, "rows": rows}
+        given.out.write_text(json.dumps(result, indent=1) + "\n")
+
+
+class Case:
+    """One supernet, one batch, and the steps that are timed on them."""
+
+    def __init__(self, space: Space, size: dict[str, int], batch: int, seed: int) -> None:
+        self.space = space
+        self.generator = torch.Generator().manual_seed(seed)
+        torch.manual_seed(seed)
+        self.net: Supernet = space.supernet((3, 32, 32), 10, **size)
+        self.x = torch.randn(batch, 3, 32, 32, generator=self.generator)
+        self.y = torch.randint(10, (batch,), generator=self.generator)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=RATE, momentum=0.9, weight_decay=3e-4)
+        self.uniform = {g.name: g.uniform() for g in space.groups()}
+        self.drawn = self._straight_through()
+
+    def _straight_through(self) -> dict[str, Tensor]:
+        """One operation an edge, drawn uniformly, as weights of ones and zeros."""
+        drawn = dict[str, Tensor]()
+        for name, weights in self.uniform.items():
+            index = torch.randint(weights.shape[1], (len(weights),), generator=self.generator)
+            drawn[name] = F.one_hot(index, weights.shape[1]).float()
+        return drawn
+
+    def step(self, path: str, weights: dict[str, Tensor], *, learn: bool, skip_zeros: bool) -> None:
+        self.net.path = path
+        given = {name: w.clone().requires_grad_(learn) for name, w in weights.items()}
+        loss = F.cross_entropy(self.net(self.x, given, skip_zeros=skip_zeros), self.y)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+    def pairs(self) -> list[tuple[str, Callable[[], None], Callable[[], None]]]:
+        """(what is compared, step a, step b)."""
+
+        def step(path: str, weights: dict[str, Tensor], learn: bool, skip: bool) -> Callable[[], None]:
+            return lambda: self.step(path, weights, learn=learn, skip_zeros=skip)
+
+        return [
+            (
+                "mixture: plain / fast",
+                step("plain", self.uniform, True, False),
+                step("fast", self.uniform, True, False),
+            ),
+            ("sampled: plain / fast", step("plain", self.drawn, True, True), step("fast", self.drawn, True, True)),
+            (
+                "fast: ERM / fixed weights",
+                step("fast", self.uniform, True, False),
+                step("fast", self.uniform, False, False),
+            ),
+        ]
+
+
+def compare(a: Callable[[], None], b: Callable[[], None], repeats: int) -> dict[str, Any]:
+    """Seconds of both, timed in turn after one step to warm up, and the ratio."""
+    a()
+    b()
+    times = [(seconds(a), seconds(b)) for _ in range(repeats)]
+    pairs = np.array(times)
+    low, ratio, high = np.quantile(pairs[:, 0] / pairs[:, 1], [0.25, 0.5, 0.75]).tolist()
+    medians = np.median(pairs, 0).tolist()
+    return {"a": medians[0], "b": medians[1], "ratio": ratio, "quartiles": [low, high], "times": times}
+
+
+def seconds(step: Callable[[], None]) -> float:
+    start = time.perf_counter()
+    step()
+    return time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""DARTS's supernet: every edge of both cells a mixture of all operations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from nasight.errors import RequestError
+from nasight.spaces._blocks import stem
+from nasight.spaces._darts import EDGES, NODES
+from nasight.spaces._darts_network import STEM
+from nasight.spaces._darts_text import INPUTS
+from nasight.supernet._base import Supernet
+from nasight.supernet._darts_cell import MixedCell
+from nasight.supernet._darts_fast import fast_cell
+
+if TYPE_CHECKING:
+    from nasight.spaces._darts import Darts
+
+
+class DartsSupernet(Supernet):
+    """Stem, mixed cells with a reduction after each third, global pooling, linear layer."""
+
+    def __init__(
+        self,
+        space: Darts,
+        colours: int,
+        classes: int,
+        *,
+        path: str,
+        edges: bool,
+        partial: int,
+        channels: int,
+        cells: int,
+    ) -> None:
+        super().__init__(space.groups(edges=edges), path)
+        if partial < 1 or channels % partial:
+            raise RequestError(f"partial channels: {channels} channels cannot be cut into {partial} equal parts")
+        self.operations = space.operations
+        self.stem = stem(colours, STEM * channels, running=False)
+        before = last = STEM * channels
+        reduced = False
+        self.cells = nn.ModuleList()
+        for index in range(cells):
+            reduce = index in (cells // 3, 2 * cells // 3)
+            channels *= 2 if reduce else 1
+            self.cells.append(
+                MixedCell(space.operations, (before, last), channels, partial, reduce=reduce, reduced=reduced)
+            )
+            before, last, reduced = last, (NODES - INPUTS) * channels, reduce
+        self.head = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(last, classes))
+
+    def _logits(self, x: Tensor, weights: Mapping[str, Tensor], skip_zeros: bool) -> Tensor:
+        given = {kind: _given(weights, kind, self.operations, skip_zeros) for kind in ("normal", "reduce")}
+        fast = self.path == "fast"
+        if fast:
+            x = x.contiguous(memory_format=torch.channels_last)
+        before = last = self.stem(x)
+        for cell in self.cells:
+            assert isinstance(cell, MixedCell)
+            nodes = [cell.inputs[0](before), cell.inputs[1](last)]
+            kind = given["reduce" if cell.reduce else "normal"]
+            before, last = last, fast_cell(cell, nodes, *kind) if fast else cell.plain(nodes, *kind)
+        out: Tensor = self.head(last)
+        return out
+
+
+def _given(
+    weights: Mapping[str, Tensor], kind: str, names: tuple[str, ...], skip_zeros: bool
+) -> tuple[Tensor, Tensor, list[frozenset[str]]]:
+    """(weights of operations times those of edges, those of edges, the operations that are evaluated) of a cell."""
+    operations = weights[kind]
+    shares = operations.new_ones(len(EDGES))
+    if f"{kind}_edges" in weights:
+        # The group lists the edges by target, as EDGES does.
+        shares = weights[f"{kind}_edges"]
+        operations = operations * shares[:, None]
+    active = [
+        frozenset(n for n, value in zip(names, row, strict=True) if n != "none" and (value != 0 or not skip_zeros))
+        for row in operations.tolist()
+    ]
+    return operations, shares, active
