@@ -113,8 +113,6 @@ def test_what_a_space_cannot_do_is_refused():
     assert not space.partial_channels
     with pytest.raises(RequestError, match="no edge weights"):
         space.supernet(edges=True)
-    with pytest.raises(RequestError, match="no edge weights"):
-        space.groups(edges=True)
     with pytest.raises(RequestError, match="no partial channels, so partial must be 1, got 4"):
         space.supernet(partial=4)
 

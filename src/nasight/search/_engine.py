@@ -6,8 +6,7 @@ All randomness is a function of (seed, purpose, epoch, step), so the state of a 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -17,6 +16,7 @@ from torch import Tensor, nn
 from nasight.architecture import Architecture
 from nasight.data import Dataset, Loader, batches, generator_for, prepare, split_indices
 from nasight.errors import RequestError, RunError
+from nasight.reproducible import seeded
 from nasight.search._relaxations import Moment
 from nasight.search._settings import SearchSettings
 from nasight.search.methods import method as method_row
@@ -26,14 +26,6 @@ EVALUATION_BATCH = 256
 CANDIDATE_BATCH = 512
 PROBES = 8
 """Batches over which the size of the architecture gradient is measured."""
-
-
-@contextmanager
-def seeded(*keys: str | int) -> Iterator[None]:
-    """Parameters made inside depend on the keys only; the caller's random state is left as it was."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(generator_for(*keys).initial_seed())
-        yield
 
 
 class Tally:

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from nasight.data import Dataset
 from nasight.data import load as load_data
 from nasight.errors import RequestError, RunError
+from nasight.reproducible import torch_threads
 from nasight.runs import RunFolder
 from nasight.search._engine import Engine
 from nasight.search._run import Run
@@ -86,7 +87,7 @@ def search(
         preset=preset,
         **settings,
     )
-    with _threads(resolved.threads):
+    with torch_threads(resolved.threads):
         engine = Engine(resolved, where, dataset)
         folder = RunFolder.create(out, kind="search", about=_about(resolved, dataset, engine), overwrite=overwrite)
         return _run(engine, folder, progress or Progress())
@@ -114,7 +115,7 @@ def resume(
             f"{run.path} was searched on other data ({about['data']['name']!r}, fingerprint "
             f"{about['data']['fingerprint'][:12]}) than this ({dataset.name!r}, {dataset.fingerprint[:12]})"
         )
-    with _threads(settings.threads):
+    with torch_threads(settings.threads):
         return _run(Engine(settings, run.space, dataset), run.folder, progress or Progress())
 
 
@@ -263,17 +264,6 @@ def _stop_requests() -> Iterator[threading.Event]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-@contextmanager
-def _threads(number: int) -> Iterator[None]:
-    """Sums depend on the number of threads that share them: a resumed search uses as many as before."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(number)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _space(space: Any, options: Mapping[str, Any], *, allow_none: bool | None) -> tuple[Space, str]:

@@ -13,7 +13,7 @@ from nasight.search.methods import Method
 
 # Preset -> epochs and training images; `paper` uses them all.
 AMOUNTS: Mapping[str, dict[str, Any]] = {
-    "tiny": {"epochs": 8, "examples": 1_200},
+    "tiny": {"epochs": 20, "examples": 1_200},
     "small": {"epochs": 10, "examples": 8_000},
     "paper": {"epochs": 50, "examples": None},
 }

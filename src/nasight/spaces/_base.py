@@ -105,6 +105,9 @@ class Space(ABC):
         """A stand-alone network of this architecture."""
 
     @abstractmethod
+    def _supernet(self, inputs: tuple[int, ...], classes: int, size: dict[str, Any], **how: Any) -> Supernet:
+        """The supernet of this space; `how` is path, edges and partial, all checked."""
+
     def supernet(
         self,
         inputs: tuple[int, ...] = (3, 32, 32),
@@ -115,7 +118,19 @@ class Space(ABC):
         partial: int = 1,
         **size: Any,
     ) -> Supernet:
-        """The network of all architectures; its `path` is "fast" or "plain" (the same function)."""
+        """The network of all architectures; its `path` is "fast" or "plain" (the same function).
+
+        With `edges` the edges into a node have weights too; with `partial` = K one part in K of the channels goes
+        through the operations.
+        """
+        if edges and not self.edge_weights:
+            raise RequestError(f"space {self.name!r} has no edge weights, got edges=True")
+        if partial != 1 and not self.partial_channels:
+            raise RequestError(f"space {self.name!r} has no partial channels, so partial must be 1, got {partial!r}")
+        sizes = self.size(**size)
+        if partial < 1 or sizes.get("channels", partial) % partial:
+            raise RequestError(f"{sizes['channels']} channels cannot be cut into {partial} equal parts")
+        return self._supernet(tuple(inputs), classes, sizes, path=path, edges=edges, partial=partial)
 
     def sample(self, generator: torch.Generator) -> Architecture:
         """An architecture drawn uniformly."""
@@ -143,13 +158,6 @@ class Space(ABC):
         if arch.space != self.name:
             raise RequestError(f"this architecture is of space {arch.space!r}, not {self.name!r}")
         return self.architecture(dict(arch.choices))
-
-    def check_parts(self, *, edges: bool = False, partial: int = 1) -> None:
-        """A `RequestError` for edge weights or partial channels, in a space that does not have them."""
-        if edges and not self.edge_weights:
-            raise RequestError(f"space {self.name!r} has no edge weights, got edges=True")
-        if partial != 1 and not self.partial_channels:
-            raise RequestError(f"space {self.name!r} has no partial channels, so partial must be 1, got {partial!r}")
 
     def usable(self, arch: Architecture) -> str | None:
         """None, or the reason why this architecture is no network (its output does not depend on its input)."""

@@ -146,21 +146,10 @@ class Darts(Space):
         cells = {kind: cell(arch, kind) for kind in KINDS}
         return DartsNetwork(cells, inputs, classes, auxiliary=auxiliary, drop_path=drop_path, **sizes)
 
-    def supernet(
-        self,
-        inputs: tuple[int, ...] = (3, 32, 32),
-        classes: int = 10,
-        *,
-        path: str = "fast",
-        edges: bool = False,
-        partial: int = 1,
-        **size: Any,
-    ) -> Supernet:
+    def _supernet(self, inputs: tuple[int, ...], classes: int, size: dict[str, Any], **how: Any) -> Supernet:
         from nasight.supernet._darts import DartsSupernet
 
-        return DartsSupernet(
-            self, image_channels(inputs), classes, path=path, edges=edges, partial=partial, **self.size(**size)
-        )
+        return DartsSupernet(self, image_channels(inputs), classes, **how, **size)
 
     def __len__(self) -> int:
         operations = len(OPERATIONS) - 1

@@ -76,7 +76,6 @@ class Mlp(Space):
 
     def groups(self, *, edges: bool = False) -> tuple[Group, ...]:
         """ "activations" (layers - 1, 5) and, from three layers on, "skips" (layers - 2, 2)."""
-        self.check_parts(edges=edges)
         groups = [Group("activations", self.activations, (ACTIVATIONS,) * len(self.activations))]
         if self.skips:
             groups.append(Group("skips", self.skips, (SKIPS,) * len(self.skips)))
@@ -135,20 +134,10 @@ class Mlp(Space):
         self.checked(arch)
         return _Network(self, arch, prod(inputs), classes, **self.size(**size))
 
-    def supernet(
-        self,
-        inputs: tuple[int, ...] = (3, 32, 32),
-        classes: int = 10,
-        *,
-        path: str = "fast",
-        edges: bool = False,
-        partial: int = 1,
-        **size: Any,
-    ) -> Supernet:
+    def _supernet(self, inputs: tuple[int, ...], classes: int, size: dict[str, Any], **how: Any) -> Supernet:
         from nasight.supernet._mlp import MlpSupernet
 
-        self.check_parts(edges=edges, partial=partial)
-        return MlpSupernet(self, prod(inputs), classes, path=path, **self.size(**size))
+        return MlpSupernet(self, prod(inputs), classes, path=how["path"], **size)
 
     def matrices(self, inputs: int, classes: int, width: int) -> nn.ModuleList:
         """The L linear maps, initialised for the parametrisation."""

@@ -142,7 +142,6 @@ class ModuleSpace(Space):
 
     def groups(self, *, edges: bool = False) -> tuple[Group, ...]:
         """One group, "choices", with a row for each decision."""
-        self.check_parts(edges=edges)
         return (Group("choices", tuple(d.name for d in self.decisions), tuple(d.options for d in self.decisions)),)
 
     def derive(self, weights: Weights) -> Architecture:
@@ -195,21 +194,11 @@ class ModuleSpace(Space):
                     parent.add_module(key, resolved(child))
         return model
 
-    def supernet(
-        self,
-        inputs: tuple[int, ...] = (3, 32, 32),
-        classes: int = 10,
-        *,
-        path: str = "fast",
-        edges: bool = False,
-        partial: int = 1,
-        **size: Any,
-    ) -> Supernet:
+    def _supernet(self, inputs: tuple[int, ...], classes: int, size: dict[str, Any], **how: Any) -> Supernet:
         from nasight.supernet._module import ModuleSupernet
 
-        self.check_parts(edges=edges, partial=partial)
         model = self._fresh()
-        return ModuleSupernet(self.groups(), model, self._choices(model), path=path)
+        return ModuleSupernet(self.groups(), model, self._choices(model), path=how["path"])
 
     def _fresh(self) -> nn.Module:
         if isinstance(self.model, nn.Module):

@@ -168,20 +168,11 @@ class NasBench1Shot1(Space):
                 width = cell.width
         return nn.Sequential(*layers, pooled_head(width, classes))
 
-    def supernet(
-        self,
-        inputs: tuple[int, ...] = (3, 32, 32),
-        classes: int = 10,
-        *,
-        path: str = "fast",
-        edges: bool = False,
-        partial: int = 1,
-        **size: Any,
-    ) -> Supernet:
+    def _supernet(self, inputs: tuple[int, ...], classes: int, size: dict[str, Any], **how: Any) -> Supernet:
         from nasight.supernet._nasbench1shot1 import NasBench1Shot1Supernet
 
         return NasBench1Shot1Supernet(
-            self, image_channels(inputs), classes, path=path, partial=partial, **self.size(**size)
+            self, image_channels(inputs), classes, path=how["path"], partial=how["partial"], **size
         )
 
 

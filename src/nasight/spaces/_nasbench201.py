@@ -122,21 +122,10 @@ class NasBench201(Space):
             layers.extend(_Cell(arch, width) for _ in range(sizes["cells"]))
         return nn.Sequential(*layers, head(4 * c, classes))
 
-    def supernet(
-        self,
-        inputs: tuple[int, ...] = (3, 32, 32),
-        classes: int = 10,
-        *,
-        path: str = "fast",
-        edges: bool = False,
-        partial: int = 1,
-        **size: Any,
-    ) -> Supernet:
+    def _supernet(self, inputs: tuple[int, ...], classes: int, size: dict[str, Any], **how: Any) -> Supernet:
         from nasight.supernet._nasbench201 import NasBench201Supernet
 
-        return NasBench201Supernet(
-            self, image_channels(inputs), classes, path=path, edges=edges, partial=partial, **self.size(**size)
-        )
+        return NasBench201Supernet(self, image_channels(inputs), classes, **how, **size)
 
 
 def image_channels(inputs: tuple[int, ...]) -> int:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from nasight.errors import RequestError
 from nasight.spaces._blocks import stem
 from nasight.spaces._darts import EDGES, NODES
 from nasight.spaces._darts_network import STEM
@@ -37,8 +36,6 @@ class DartsSupernet(Supernet):
         cells: int,
     ) -> None:
         super().__init__(space.groups(edges=edges), path)
-        if partial < 1 or channels % partial:
-            raise RequestError(f"partial channels: {channels} channels cannot be cut into {partial} equal parts")
         self.operations = space.operations
         self.stem = stem(colours, STEM * channels, running=False)
         before = last = STEM * channels

@@ -10,7 +10,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from nasight.errors import RequestError
 from nasight.spaces._nasbench1shot1 import OPERATIONS, ConvNormRelu, downsample, pooled_head
 from nasight.supernet._base import Supernet
 from nasight.supernet._mix import images, rows, shuffle, weighted_sum
@@ -31,8 +30,6 @@ class NasBench1Shot1Supernet(Supernet):
         self, space: NasBench1Shot1, colours: int, classes: int, *, path: str, partial: int, channels: int, cells: int
     ) -> None:
         super().__init__(space.groups(), path)
-        if partial < 1 or channels % partial:
-            raise RequestError(f"partial channels: {channels} channels cannot be cut into {partial} equal parts")
         self.forced = [f"inputs {place}" in space.forced for place in space.places]
         width = channels
         self.layers = nn.ModuleList([ConvNormRelu(colours, channels, 3, running=False)])

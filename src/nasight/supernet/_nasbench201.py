@@ -9,7 +9,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from nasight.errors import RequestError
 from nasight.spaces._blocks import ResidualReduction, head, stem
 from nasight.spaces._nasbench201 import EDGES, NODES
 from nasight.supernet._base import Supernet
@@ -39,8 +38,6 @@ class NasBench201Supernet(Supernet):
         cells: int,
     ) -> None:
         super().__init__(space.groups(edges=edges), path)
-        if partial < 1 or channels % partial:
-            raise RequestError(f"partial channels: {channels} channels cannot be cut into {partial} equal parts")
         self.operations = space.operations
         self.layers = nn.ModuleList()
         for stage in range(3):

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -17,14 +15,13 @@ from torch.nn import functional
 from nasight.architecture import Architecture
 from nasight.data import Dataset, generator_for, prepare, split_indices
 from nasight.errors import RequestError, RunError
+from nasight.reproducible import seeded
 from nasight.spaces import Space
 from nasight.training._result import EpochRow, TrainingResult
 from nasight.training._settings import HELD_OUT, TrainSettings
 
 AUXILIARY_WEIGHT = 0.4
 EVALUATION_BATCH = 512
-
-_global_generator = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -52,14 +49,6 @@ class Job:
             "settings": self.settings.model_dump(),
             "seed": self.seed,
         }
-
-
-@contextmanager
-def seeded(*keys: str | int) -> Iterator[None]:
-    """Global randomness (initial weights, dropout) that depends on the keys only; the caller's is left as it was."""
-    with _global_generator, torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(generator_for(*keys).initial_seed())
-        yield
 
 
 def build(job: Job, *, auxiliary: bool) -> nn.Module:

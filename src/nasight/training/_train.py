@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from torch import nn
 from nasight.architecture import Architecture
 from nasight.data import Dataset, load
 from nasight.errors import RequestError
+from nasight.reproducible import torch_threads
 from nasight.runs import RunFolder, versions
 from nasight.spaces import Space
 from nasight.training._loop import Job, Trainer
@@ -184,10 +184,6 @@ def _begin(folder: Path, about: dict[str, Any], threads: int) -> RunFolder:
                 "delete it or choose another --out"
             )
         return run
-    if folder.is_dir():
-        # A kill while run.json was written leaves its unfinished copy, which is nobody's.
-        for half in folder.glob(".run.json.*.new"):
-            half.unlink(missing_ok=True)
     return RunFolder.create(folder, kind="train", about={**about, "threads": threads})
 
 
@@ -196,16 +192,6 @@ def _differences(then: object, now: dict[str, str]) -> str:
     return " and ".join(
         f"{name} {known.get(name)}, not {value}" for name, value in now.items() if known.get(name) != value
     )
-
-
-@contextmanager
-def torch_threads(number: int) -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(number)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _tell(progress: Progress | None, row: EpochRow) -> None:
