@@ -14,7 +14,7 @@ from nasight.search import Run
 COLOURS = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442", "#0072b2", "#d55e00", "#999999")
 WIDTH, MARGIN, GAP, COLUMNS = 960, 24, 26, 4
 PANEL_WIDTH = (WIDTH - 2 * MARGIN - (COLUMNS - 1) * GAP) / COLUMNS
-PANEL_HEIGHT, TOP, TITLE = 110.0, 64.0, 18.0
+PANEL_HEIGHT, TOP, TITLE, LINE = 110.0, 64.0, 18.0, 20.0
 STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#222}.big{font-size:17px;font-weight:600}.dim{fill:#666}"
     ".axis{stroke:#999;fill:none}.frame{fill:#fff}"
@@ -26,7 +26,8 @@ def picture(run: Run) -> str:
     history, result = run.history, run.result
     decisions = _decisions(run, history)
     rows = 1 + (len(decisions) + COLUMNS - 1) // COLUMNS
-    height = TOP + rows * (PANEL_HEIGHT + TITLE + 18) + 30
+    bottom = TOP + rows * (PANEL_HEIGHT + TITLE + 18) + 16
+    height = bottom + LINE + 8
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" role="img">',
         f"<title>{escape(result['method'])} on {escape(result['space'])}</title><style>{STYLE}</style>",
@@ -40,7 +41,7 @@ def picture(run: Run) -> str:
         x = MARGIN + column * (PANEL_WIDTH + GAP)
         y = TOP + (row + 1) * (PANEL_HEIGHT + TITLE + 18)
         parts.append(_areas(name, chosen, options, series, x, y))
-    parts.append(_legend(decisions, height - 14))
+    parts.append(_legend(decisions, bottom))
     return "\n".join([*parts, "</svg>", ""])
 
 
@@ -109,16 +110,16 @@ def _areas(name: str, chosen: str, options: tuple[str, ...], series: list[list[f
 
 
 def _legend(panels: Sequence[Panel], y: float) -> str:
-    """The colours of the options; colours follow the place of an option in its decision."""
-    parts, x, seen = [_text(MARGIN, y, "weights, stacked to 1:", "dim")], MARGIN + 138.0, set[tuple[str, int]]()
-    for _, _, options, _ in panels:
-        for index, option in enumerate(options):
-            if (option, index) not in seen and x < WIDTH - 120:
-                seen.add((option, index))
-                colour = COLOURS[index % len(COLOURS)]
-                parts.append(f'<rect x="{x:.1f}" y="{y - 10:.1f}" width="12" height="12" fill="{colour}"/>')
-                parts.append(_text(x + 17, y, option, ""))
-                x += 32 + 7 * len(option)
+    """The colours of the options, on as many lines as they take; a colour is an option's place in its decision."""
+    parts, x = [_text(MARGIN, y, "weights, stacked to 1:", "dim")], MARGIN + 138.0
+    for option, index in dict.fromkeys((o, i) for _, _, options, _ in panels for i, o in enumerate(options)):
+        width = 32 + 7 * len(option)
+        if x + width > WIDTH:
+            x, y = MARGIN + 138.0, y + LINE
+        colour = COLOURS[index % len(COLOURS)]
+        parts.append(f'<rect x="{x:.1f}" y="{y - 10:.1f}" width="12" height="12" fill="{colour}"/>')
+        parts.append(_text(x + 17, y, option, ""))
+        x += width
     return "\n".join(parts)
 
 
