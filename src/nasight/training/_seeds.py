@@ -19,9 +19,10 @@ from nasight.errors import RequestError
 from nasight.parallel import map_resumable, worker_count
 from nasight.runs import RunFolder, write_json
 from nasight.spaces import Space
+from nasight.spaces import load as load_space
 from nasight.training._loop import Job
 from nasight.training._result import EpochRow, Summary, TrainingResult
-from nasight.training._settings import label, load_space
+from nasight.training._settings import label
 from nasight.training._train import check_same, checked_seed, finished_result, make_job, run_job
 
 SeedProgress = Callable[[int, EpochRow], None]

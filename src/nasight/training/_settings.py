@@ -11,7 +11,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from nasight.errors import RequestError
-from nasight.spaces import Space, load
+from nasight.spaces import Space
+from nasight.spaces import load as load_space
 
 HELD_OUT = 0.2
 """The share of the training rows that judges a network where the data has no test part."""
@@ -114,15 +115,6 @@ def settings_for(space: Space | str, preset: str = "small", **changes: Any) -> T
     if settings.auxiliary and not takes_auxiliary(space):
         raise RequestError(f"space {space.name!r} has no auxiliary head; leave auxiliary off")
     return settings.model_copy(update={"size": space.size(**settings.size)})
-
-
-def load_space(words: str) -> Space:
-    """The space of a name, or of "FILE.py:NAME"."""
-    if ".py:" not in words:
-        return load(words)
-    from nasight.spaces._module import from_file
-
-    return from_file(words)
 
 
 def label(space: Space, preset: str, settings: TrainSettings) -> str:

@@ -17,9 +17,10 @@ from nasight.errors import RequestError
 from nasight.reproducible import torch_threads
 from nasight.runs import RunFolder, versions
 from nasight.spaces import Space
+from nasight.spaces import load as load_space
 from nasight.training._loop import Job, Trainer
 from nasight.training._result import EpochRow, TrainingResult
-from nasight.training._settings import TrainSettings, load_space, settings_for
+from nasight.training._settings import TrainSettings, settings_for
 
 Progress = Callable[[EpochRow], None]
 CHECKPOINT_SECONDS = 60.0
