@@ -34,6 +34,9 @@ PROXY: dict[str, Any] = {
     "epochs": 16,
     "threads": 1,
 }
+# The preset that `nasight search` has by default: 8,000 images of 32 x 32, 10 epochs, some minutes on one core.
+SMALL: dict[str, Any] = {"space": "nasbench201", "preset": "small", "threads": 1}
+PROXIES = {"minute": PROXY, "small": SMALL}
 METHODS = (
     ("darts", "erm"),
     ("gaea-darts", "erm"),
@@ -45,23 +48,25 @@ METHODS = (
     ("pc-darts", "erm"),
     ("gaea-pc-darts", "erm"),
 )
-Item = tuple[str, str, str, int, str, str]  # method, objective, data, seed, out, data folder
+Item = tuple[str, str, str, int, str, str, str]  # method, objective, data, seed, out, data folder, proxy
 
 
 def one(item: Item) -> str:
     """Search, or go on searching, and give the run's path."""
-    method, objective, data, seed, out, folder = item
+    method, objective, data, seed, out, folder, proxy = item
     path = Path(out) / data / f"{method}-{objective}-{seed}"
     if (path / "run.json").exists():
         run = resume(path, data_folder=folder)
     else:
-        run = search(method=method, objective=objective, data=data, seed=seed, out=path, data_folder=folder, **PROXY)
+        run = search(
+            method=method, objective=objective, data=data, seed=seed, out=path, data_folder=folder, **PROXIES[proxy]
+        )
     return str(run.path)
 
 
-def spread(values: list[float]) -> str:
+def spread(values: list[float], digits: int = 2) -> str:
     deviation = statistics.stdev(values) if len(values) > 1 else 0.0
-    return f"{statistics.mean(values):.2f} ± {deviation:.2f}"
+    return f"{statistics.mean(values):.{digits}f} ± {deviation:.{digits}f}"
 
 
 def summarise(runs: list[Run], table: dict[str, dict[str, str]]) -> dict[str, Any]:
@@ -70,8 +75,8 @@ def summarise(runs: list[Run], table: dict[str, dict[str, str]]) -> dict[str, An
     cells = [str(run.result["architecture"]) for run in runs]
     found: dict[str, Any] = {
         "seeds": len(runs),
-        "entropy_quarter": spread([run.history[len(run.history) // 4 - 1]["entropy"] for run in runs]),
-        "entropy": spread([row["entropy"] for row in last]),
+        "entropy_quarter": spread([run.history[len(run.history) // 4 - 1]["entropy"] for run in runs], 3),
+        "entropy": spread([row["entropy"] for row in last], 3),
         "supernet": spread([row["valid_accuracy"] for row in last]),
         "discretised": spread([row["discrete_accuracy"] for row in last]),
         "drop": spread([row["drop"] for row in last]),
@@ -151,11 +156,12 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--data", default="cifar-10,fashion-mnist")
     parser.add_argument("--methods", default=None, help="method:objective, joined by commas (default: all)")
+    parser.add_argument("--proxy", choices=sorted(PROXIES), default="minute")
     parser.add_argument("--workers", type=int, default=None)
     given = parser.parse_args()
     wanted = [tuple(m.split(":")) for m in given.methods.split(",")] if given.methods else list(METHODS)
     items: list[Item] = [
-        (method, objective, data, seed, given.out, given.data_folder)
+        (method, objective, data, seed, given.out, given.data_folder, given.proxy)
         for seed in range(given.seeds)
         for method, objective in wanted
         for data in given.data.split(",")
@@ -180,7 +186,7 @@ def main() -> None:
     if given.report:
         Path(f"{given.report}.md").write_text(text + "\n")
         Path(f"{given.report}.json").write_text(
-            json.dumps({"proxy": PROXY, "results": results, "random": random}, indent=1) + "\n"
+            json.dumps({"proxy": PROXIES[given.proxy], "results": results, "random": random}, indent=1) + "\n"
         )
 
 
