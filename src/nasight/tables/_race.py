@@ -1,0 +1,181 @@
+"""Black-box searches against each other, and against weight-sharing runs, on a table.
+
+run.json              what was asked for
+trials/METHOD-N.json  finished trials, written as they end: a restart skips them
+race.json             the comparison
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from difflib import get_close_matches
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from nasight.errors import RequestError
+from nasight.parallel import map_resumable
+from nasight.runs import RunFolder, read_json, write_json
+from nasight.tables._lookup import look_up
+from nasight.tables._methods import METHODS
+from nasight.tables._readers import load
+from nasight.tables._summary import Curve, Standing, curve, standing_of_runs, standing_of_trials
+from nasight.tables._table import Table
+from nasight.tables._trials import Batch, Problem, Trial, run_batch
+
+BATCH = 10
+"""Trials in one piece of work: what a kill can cost each worker."""
+DEFAULT_METHODS = ("rs", "rea", "reinforce", "bohb", "hyperband")
+Progress = Callable[[int, int], None]
+"""Called with the number of finished trials and of all trials."""
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """Who found what, at what price."""
+
+    settings: dict[str, Any]
+    standings: list[Standing]
+    curves: list[Curve]
+    optimum: dict[str, float]
+    left_out: dict[str, str]
+    """Runs that could not be looked up, and why."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def race(
+    methods: Sequence[str] = DEFAULT_METHODS,
+    *,
+    table: Table | None = None,
+    dataset: str = "c10",
+    budget: float = 12_000,
+    trials: int = 500,
+    seed: int = 0,
+    runs: Iterable[str | Path] = (),
+    out: str | Path | None = None,
+    executor: Executor | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Race:
+    """Search `trials` times with each method for `budget` simulated seconds on `dataset`, and compare.
+
+    The methods see validation accuracies of `dataset` only; what they find is judged by its test accuracies on every
+    data set. `runs` are folders of weight-sharing searches, whose cells are looked up beside them. With `out` the
+    trials are kept there and not repeated: more trials or methods can be asked for later. The same seed gives the
+    same trials, in any order and on any number of workers.
+    """
+    table = table or load()
+    _check(table, methods, dataset, budget, trials)
+    found, left_out = look_up(runs, table)
+    settings = {"dataset": dataset, "budget": float(budget), "seed": seed, "table": table.fingerprint}
+    folder = None if out is None else _folder(Path(out), settings)
+    with nullcontext() if folder is None else folder.writing():
+        done = {} if folder is None else _finished(folder)
+        problem = Problem.of(table, dataset, budget) if methods else None
+        results = _run(problem, methods, trials, seed, done, folder, executor, workers, progress)
+        standings = [standing_of_trials(name, results[name], table) for name in methods]
+        labels = dict.fromkeys(one.label for one in found)
+        standings += [standing_of_runs([one for one in found if one.label == label], table) for label in labels]
+        outcome = Race(
+            settings | {"trials": trials, "table_name": table.name, "source": table.source},
+            standings,
+            [curve(name, results[name], table, dataset, budget) for name in methods],
+            {d: table.optimum(d) for d in table.datasets},
+            left_out,
+        )
+        if folder is not None:
+            write_json(folder.path / "race.json", outcome.to_dict())
+    return outcome
+
+
+def _check(table: Table, methods: Sequence[str], dataset: str, budget: float, trials: int) -> None:
+    for name in methods:
+        if name not in METHODS:
+            close = get_close_matches(name.lower(), METHODS, n=1)
+            meant = f"did you mean {close[0]!r}? Known" if close else "known"
+            raise RequestError(f"there is no black-box method {name!r}; {meant} methods are {', '.join(METHODS)}")
+    if len(set(methods)) < len(methods):
+        raise RequestError(f"each method can race once, got {', '.join(methods)}")
+    if dataset not in table.datasets:
+        raise RequestError(f"table {table.name!r} has no data set {dataset!r}; it has {', '.join(table.datasets)}")
+    seen = [f"{dataset}_val12", f"{dataset}_val200", f"{dataset}_traintime200_s"]
+    needed = [*(seen if methods else ()), *(f"{d}_test200" for d in table.datasets)]
+    absent = [column for column in needed if column not in table.columns]
+    if absent:
+        raise RequestError(f"a race needs {', '.join(absent)}, which table {table.name!r} lacks")
+    if trials < 1:
+        raise RequestError(f"there must be at least 1 trial, got {trials}")
+    dearest = float(table.cost(dataset, 12).max()) if methods else 0.0
+    if not dearest <= budget < float("inf"):
+        raise RequestError(
+            f"the budget must be finite and pay for any one training, {dearest:.0f} s on {dataset}; got {budget:g} s"
+        )
+
+
+def _folder(path: Path, settings: dict[str, Any]) -> RunFolder:
+    if not (path / "run.json").is_file():
+        folder = RunFolder.create(path, kind="race", about={"settings": settings})
+    else:
+        folder = RunFolder.open(path, kind="race")
+        before = folder.about.get("settings", {})
+        for key, value in settings.items():
+            if before.get(key) != value:
+                raise RequestError(
+                    f"{path} holds a race with {key} {before.get(key)!r}, not {value!r}; choose another --out"
+                )
+    (path / "trials").mkdir(exist_ok=True)
+    return folder
+
+
+def _finished(folder: RunFolder) -> dict[str, dict[int, Trial]]:
+    """Method -> number -> trial, of everything that was written."""
+    done: dict[str, dict[int, Trial]] = {}
+    for path in sorted((folder.path / "trials").glob("*.json")):
+        content = read_json(path)
+        try:
+            done.setdefault(content["method"], {}).update({t["trial"]: t for t in content["trials"]})
+        except (KeyError, TypeError):
+            raise RequestError(f"{path} is damaged: it holds no trials; remove it to have them run again") from None
+    return done
+
+
+def _run(
+    problem: Problem | None,
+    methods: Sequence[str],
+    trials: int,
+    seed: int,
+    done: dict[str, dict[int, Trial]],
+    folder: RunFolder | None,
+    executor: Executor | None,
+    workers: int | None,
+    progress: Progress | None,
+) -> dict[str, list[Trial]]:
+    """Every method's trials, those not yet done spread over the executor."""
+    if problem is None:
+        return {}
+    results = {name: {n: t for n, t in done.get(name, {}).items() if n < trials} for name in methods}
+    batches: list[Batch] = []
+    for name in methods:
+        missing = [number for number in range(trials) if number not in results[name]]
+        batches += [(name, tuple(missing[i : i + BATCH])) for i in range(0, len(missing), BATCH)]
+
+    def report() -> None:
+        if progress is not None:
+            progress(sum(map(len, results.values())), trials * len(methods))
+
+    def arrived(batch: Batch, new: list[Trial]) -> None:
+        name, numbers = batch
+        if folder is not None:
+            write_json(folder.path / "trials" / f"{name}-{numbers[0]:06d}.json", {"method": name, "trials": new})
+        results[name].update({t["trial"]: t for t in new})
+        report()
+
+    report()
+    work = partial(run_batch, problem, seed)
+    map_resumable(work, batches, executor=executor, workers=workers, on_result=arrived)
+    return {name: [results[name][number] for number in range(trials)] for name in methods}

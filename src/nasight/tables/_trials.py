@@ -1,0 +1,97 @@
+"""One black-box search on a table: what it trains, what that costs, and what it holds for the best so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TypedDict
+from zlib import crc32
+
+import numpy as np
+
+from nasight.tables._table import Numbers, Table
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a search may see: validation accuracies and prices in seconds, by epochs of training, and its budget."""
+
+    sizes: tuple[int, ...]
+    accuracy: Mapping[int, Numbers]
+    price: Mapping[int, Numbers]
+    budget: float
+
+    @classmethod
+    def of(cls, table: Table, dataset: str, budget: float) -> Problem:
+        accuracy = {epochs: table.column(f"{dataset}_val{epochs}") for epochs in (12, 200)}
+        return cls(table.sizes, accuracy, {epochs: table.cost(dataset, epochs) for epochs in accuracy}, budget)
+
+    def cell(self, options: Sequence[int]) -> int:
+        """The place in the table of one option a decision."""
+        place = 0
+        for size, option in zip(self.sizes, options, strict=True):
+            place = place * size + option
+        return place
+
+    def draw(self, rng: np.random.Generator) -> tuple[list[int], int]:
+        """A uniform cell: its options and its place."""
+        options: list[int] = rng.integers(self.sizes).tolist()
+        return options, self.cell(options)
+
+
+class Spent(Exception):
+    """The next training would pass the budget, so it is not begun and the search ends."""
+
+
+@dataclass
+class Purse:
+    """Trains cells for money: every training is paid for, also that of a cell trained before."""
+
+    problem: Problem
+    spent: float = 0.0
+    trainings: int = 0
+    best: tuple[int, float] = (0, -np.inf)
+    """Epochs and validation accuracy of the incumbent: a longer training counts for more, then the accuracy."""
+    steps: list[tuple[float, int, float]] = field(default_factory=list)
+    """(seconds spent, cell, validation accuracy), one for each change of the incumbent."""
+
+    def train(self, cell: int, epochs: int = 12) -> float:
+        """The validation accuracy of a cell after so many epochs."""
+        price = float(self.problem.price[epochs][cell])
+        if self.spent + price > self.problem.budget:
+            raise Spent
+        self.spent += price
+        self.trainings += 1
+        accuracy = float(self.problem.accuracy[epochs][cell])
+        if (epochs, accuracy) > self.best:
+            self.best = (epochs, accuracy)
+            self.steps.append((self.spent, cell, accuracy))
+        return accuracy
+
+
+class Trial(TypedDict):
+    """What one search did: JSON."""
+
+    trial: int
+    spent: float
+    trainings: int
+    steps: list[tuple[float, int, float]]
+
+
+Batch = tuple[str, tuple[int, ...]]
+"""A method and the numbers of its trials: one piece of work."""
+
+
+def run_batch(problem: Problem, seed: int, batch: Batch) -> list[Trial]:
+    """These trials of one method; each depends on the seed, the method and its number, and on no other trial."""
+    from nasight.tables._methods import METHODS
+
+    name, numbers = batch
+    trials: list[Trial] = []
+    for number in numbers:
+        purse = Purse(problem)
+        with suppress(Spent):
+            METHODS[name].search(purse, np.random.default_rng([seed, crc32(name.encode()), number]))
+        trials.append({"trial": number, "spent": purse.spent, "trainings": purse.trainings, "steps": purse.steps})
+    return trials

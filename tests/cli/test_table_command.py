@@ -1,0 +1,89 @@
+"""`nasight table` as a user types it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from nasight.cli._table import app, seconds
+from nasight.errors import RequestError
+from nasight.runs import RunFolder
+
+CELL = "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|skip_connect~0|nor_conv_3x3~1|nor_conv_3x3~2|"
+
+
+@pytest.fixture
+def folder(data_folder: Path) -> str:
+    if not (data_folder / "nasbench201.csv.gz").is_file():
+        pytest.skip("nasbench201.csv.gz is not in the data folder")
+    return str(data_folder)
+
+
+def invoke(*arguments: str) -> Any:
+    result = CliRunner().invoke(app, arguments)
+    if result.exception:
+        raise result.exception
+    return result
+
+
+def test_a_query_gives_the_published_best_cell_of_cifar_100(folder: str) -> None:
+    row = json.loads(invoke("query", CELL, "--folder", folder, "--json").stdout)
+    assert row["ranks"] == {"c10": 3, "c100": 1, "in16": 26}
+    assert round(row["datasets"]["c100"]["test200"], 2) == 73.51
+    assert (row["of"], row["same"]) == (15_625, [])
+    lines = invoke("query", CELL, "--folder", folder).stdout
+    assert re.search(r"c100 +73\.51 +1 ", lines)
+    assert "no other cell computes the same expression" in lines
+
+
+def test_a_wrong_cell_says_what_is_wrong_with_it(folder: str) -> None:
+    with pytest.raises(RequestError, match="unknown operation 'conv'"):
+        invoke("query", CELL.replace("nor_conv_3x3~2", "conv~2"), "--folder", folder)
+
+
+def test_a_race_prints_a_table_and_writes_json_and_a_page_that_needs_no_network(folder: str, tmp_path: Path) -> None:
+    runs = []
+    for seed in (0, 1):
+        run = RunFolder.create(tmp_path / f"run-{seed}", kind="search", about={})
+        result = {"space": "nasbench201", "method": "darts", "objective": "erm", "data": "digits", "seconds": 3.0}
+        run.write_result({**result, "architecture": CELL})
+        runs.append(str(run.path))
+    out = tmp_path / "race"
+    options = ["--methods", "rs,hyperband", "--trials", "12", "--workers", "1", "--budget", "1h", "--folder", folder]
+    shown = invoke("race", *options, "--out", str(out), "--runs", *runs).stdout
+    assert re.search(r"^rs +12 +9\d\.\d\d ± ", shown, re.MULTILINE)
+    assert re.search(r"^darts \(erm\), digits +2 +\d\d\.\d\d ± 0\.00 +73\.51 ± 0\.00 ", shown, re.MULTILINE)
+    assert re.search(r"^optimum +94\.37 +73\.51 +47\.31", shown, re.MULTILINE)
+    written = json.loads((out / "race.json").read_text())
+    assert [s["name"] for s in written["standings"]] == ["rs", "hyperband", "darts (erm), digits"]
+    page = (out / "race.html").read_text()
+    assert not re.search(r"<(script|link|img)[^>]+(src|href)=", page)
+    assert "Plotly.newPlot" in page
+    again = json.loads(invoke("race", *options, "--out", str(out), "--runs", str(tmp_path / "run-*"), "--json").stdout)
+    assert again == written
+
+
+def test_a_pattern_that_matches_no_run_is_refused(folder: str, tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match="there is no run"):
+        invoke("race", "--methods", "none", "--folder", folder, "--runs", str(tmp_path / "none-*"))
+
+
+def test_folders_without_their_flag_are_refused(folder: str) -> None:
+    with pytest.raises(RequestError, match="unexpected 'runs/a'; runs follow --runs"):
+        invoke("race", "runs/a", "--folder", folder)
+
+
+@pytest.mark.parametrize(("text", "value"), [("20000s", 20_000), ("20000", 20_000), ("200m", 12_000), ("1.5h", 5_400)])
+def test_a_budget_is_read_with_its_unit(text: str, value: float) -> None:
+    assert seconds(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "-5s", "ten", "5 parsecs"])
+def test_a_budget_that_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(RequestError, match="like 12000s, 200m or 3h"):
+        seconds(text)
