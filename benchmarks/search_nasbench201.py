@@ -24,6 +24,7 @@ from typing import Any
 import torch
 
 from nasight.parallel import map_resumable
+from nasight.search import METHODS as TABLE
 from nasight.search import Run, resume, search
 
 PROXY: dict[str, Any] = {
@@ -155,11 +156,18 @@ def main() -> None:
     parser.add_argument("--report", default=None, help="write REPORT.md and REPORT.json")
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--data", default="cifar-10,fashion-mnist")
-    parser.add_argument("--methods", default=None, help="method:objective, joined by commas (default: all)")
+    parser.add_argument(
+        "--methods", default=None, help="method:objective, joined by commas, or `all` rows of the method table"
+    )
     parser.add_argument("--proxy", choices=sorted(PROXIES), default="minute")
     parser.add_argument("--workers", type=int, default=None)
     given = parser.parse_args()
-    wanted = [tuple(m.split(":")) for m in given.methods.split(",")] if given.methods else list(METHODS)
+    if given.methods == "all":
+        wanted = [(m.name, m.objectives[0].name) for m in TABLE.values()]
+    elif given.methods:
+        wanted = [(m.split(":")[0], m.split(":")[1]) for m in given.methods.split(",")]
+    else:
+        wanted = list(METHODS)
     items: list[Item] = [
         (method, objective, data, seed, given.out, given.data_folder, given.proxy)
         for seed in range(given.seeds)
