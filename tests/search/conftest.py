@@ -4,7 +4,12 @@ from typing import Any
 
 import pytest
 
+from nasight.data import load as load_data
 from nasight.search import Run, search
+from nasight.search._engine import Engine
+from nasight.search._settings import resolve
+from nasight.search.methods import method
+from nasight.spaces import load
 
 TINY: dict[str, Any] = {
     "data": "digits",
@@ -25,3 +30,19 @@ def tiny(tmp_path: Path) -> Callable[..., Run]:
         return search(out=tmp_path / name, **{**TINY, **settings})
 
     return run
+
+
+@pytest.fixture
+def engine() -> Callable[..., Engine]:
+    """The moving parts of a tiny search, before its first step."""
+
+    def make(name: str, space: str = "nasbench201", objective: str | None = None, **settings: Any) -> Engine:
+        values = {"examples": 200, "epochs": 4, "batch_size": 32, "threads": 1, "augment": False, **settings}
+        values.setdefault("size", {"channels": 4, "cells": 3 if space == "darts" else 1})
+        where = load(space, none=False) if space == "nasbench201" else load(space)
+        resolved = resolve(method(name), space=space, data="digits", objective=objective, preset="tiny", **values)
+        made = Engine(resolved, where, load_data("digits"))
+        made.set_epoch(0)
+        return made
+
+    return make

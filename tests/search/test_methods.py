@@ -18,6 +18,11 @@ def test_a_gaea_row_differs_from_its_base_in_the_geometry_column_alone(name: str
     assert isinstance(base.geometry, Softmax)
 
 
+def test_every_row_that_keeps_softmax_logits_has_a_gaea_twin() -> None:
+    softmax = {name for name, row in METHODS.items() if isinstance(row.geometry, Softmax)} - {"darts-2nd"}
+    assert {f"gaea-{name}" for name in softmax} == set(GAEA)
+
+
 def test_every_method_of_the_issue_is_a_row() -> None:
     assert set(METHODS) >= {
         "darts",
@@ -28,6 +33,17 @@ def test_every_method_of_the_issue_is_a_row() -> None:
         "gdas",
         "gaea-gdas",
         "rs-ws",
+        "snas",
+        "gaea-snas",
+        "xnas",
+        "enas",
+        "asng",
+        "proxyless",
+        "gaea-proxyless",
+        "p-darts",
+        "gaea-p-darts",
+        "setn",
+        "gaea-setn",
     }
 
 

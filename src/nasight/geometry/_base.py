@@ -42,8 +42,8 @@ class Geometry(ABC):
         """The logarithms of `weights`, always finite; differentiable."""
 
     @abstractmethod
-    def optimizer(self, params: Params, groups: Iterable[Group], *, lr: float) -> torch.optim.Optimizer:
-        """What moves the parameters."""
+    def optimizer(self, params: Params, groups: Iterable[Group], *, lr: float, steps: int = 1) -> torch.optim.Optimizer:
+        """What moves the parameters, in a search of so many architecture steps."""
 
     def default_lr(self, steps: int, gradient: float | None = None) -> float:
         """The rate for a search of so many steps, `lr` at `steps`.

@@ -50,7 +50,7 @@ class Simplex(_Weights):
         if not isinstance(self.potential, Potential) and self.potential not in POTENTIALS:
             raise RequestError(f"potential {self.potential!r} is not one of {', '.join(POTENTIALS)} nor a Potential")
 
-    def optimizer(self, params: Params, groups: Iterable[Group], *, lr: float) -> MirrorDescent:
+    def optimizer(self, params: Params, groups: Iterable[Group], *, lr: float, steps: int = 1) -> MirrorDescent:
         """`MirrorDescent`; with the entropy its steps are those of `ExponentiatedGradient`."""
         potential = self.potential if isinstance(self.potential, Potential) else POTENTIALS[self.potential]
         rows: list[dict[str, Any]] = [
@@ -67,5 +67,5 @@ class Fixed(_Weights):
     lr: float = field(default=0.0, init=False)
     steps: int = field(default=1, init=False)
 
-    def optimizer(self, params: Params, groups: Iterable[Group], *, lr: float) -> torch.optim.Optimizer:
+    def optimizer(self, params: Params, groups: Iterable[Group], *, lr: float, steps: int = 1) -> torch.optim.Optimizer:
         raise RequestError("fixed architecture weights have no optimiser: ask `moves` of a geometry first")

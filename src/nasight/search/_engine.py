@@ -14,33 +14,22 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nasight.architecture import Architecture
-from nasight.data import Dataset, Loader, batches, generator_for, prepare, split_indices
+from nasight.data import Dataset, generator_for
 from nasight.errors import RequestError, RunError
+from nasight.geometry import Distribution
 from nasight.reproducible import seeded
+from nasight.search._per_example import example_gradients
+from nasight.search._questions import Policy, Questions
 from nasight.search._relaxations import Moment
 from nasight.search._settings import SearchSettings
+from nasight.search._stages import Options, Reduced, spans, strongest
+from nasight.search._streams import Streams, Tally, resized
+from nasight.search.methods import check_fit
 from nasight.search.methods import method as method_row
 from nasight.spaces import Space
 
-EVALUATION_BATCH = 256
-CANDIDATE_BATCH = 512
 PROBES = 8
 """Batches over which the size of the architecture gradient is measured."""
-
-
-class Tally:
-    """Loss and accuracy, summed over examples."""
-
-    def __init__(self, loss: float = 0.0, right: int = 0, count: int = 0) -> None:
-        self.loss, self.right, self.count = loss, right, count
-
-    def add(self, loss: Tensor, logits: Tensor, labels: Tensor) -> None:
-        self.loss += float(loss) * len(labels)
-        self.right += int((logits.argmax(1) == labels).sum())
-        self.count += len(labels)
-
-    def means(self, prefix: str) -> dict[str, float]:
-        return {f"{prefix}_loss": self.loss / self.count, f"{prefix}_accuracy": 100.0 * self.right / self.count}
 
 
 class Engine:
@@ -51,61 +40,53 @@ class Engine:
         self.method = method_row(settings.method)
         self.objective = self.method.objective(settings.objective)
         self.relaxation = self.method.relaxation
-        _check_fit(self.method.name, self.relaxation.edges, self.relaxation.partial, space)
-        dataset = _resized(dataset, settings.resolution)
-        self.dataset = dataset
-        self._split(dataset)
-        with seeded(settings.seed, "supernet"):
-            self.supernet = space.supernet(
-                dataset.inputs,
-                dataset.n_classes,
-                path=settings.path,
+        check_fit(self.method, space)
+        self.dataset = resized(dataset, settings.resolution)
+        streams = Streams(settings, self.dataset, halves=self.objective.halves)
+        self.loaders, self.validation = streams.loaders, streams.validation
+        self.candidate_batch = streams.candidate_batch
+        self.steps = self.loaders["weights"].steps
+        self.spans = spans(len(self.method.schedule.stages), settings.epochs, settings.warmup)
+        self.tallies = {"weights": Tally(), "architecture": Tally()}
+        self.memory: dict[str, float] = {}
+        """What an objective keeps from step to step."""
+        self.kept: dict[str, Any] | None = None
+        self._enter(0, {})
+
+    def _enter(self, stage: int, options: Options) -> None:
+        """Begin a stage: a new supernet, and new architecture parameters for the options that are left."""
+        s, self.stage, geometry = self.settings, stage, self.method.geometry
+        keys = (stage,) if stage else ()
+        self.size = dict(s.size)
+        if stage:
+            depth = self.method.schedule.stages[stage].depth
+            self.size["cells"] = round(depth * self.space.size(**s.size)["cells"])
+        with seeded(s.seed, "supernet", *keys):
+            self.supernet = self.space.supernet(
+                self.dataset.inputs,
+                self.dataset.n_classes,
+                path=s.path,
                 edges=self.relaxation.edges,
                 partial=self.relaxation.partial,
-                **settings.size,
+                **self.size,
             )
-        self.forward = torch.compile(self.supernet) if settings.compile else self.supernet
+        self.forward = torch.compile(self.supernet) if s.compile else self.supernet
         self.groups = self.supernet.groups
-        geometry = self.method.geometry
-        self.params = geometry.initial(self.groups, self.generator("theta"))
-        self.steps = self.loaders["weights"].steps
+        self.reduced = Reduced(self.groups, options)
+        questions = Questions(self.space)
+        self.theta_groups = (questions.group,) if isinstance(geometry, Distribution) else self.reduced.groups
+        """What the architecture parameters are about: groups of the supernet, or the questions of a distribution."""
+        self.params = geometry.initial(self.theta_groups, self.generator("theta", *keys))
+        self._policy = Policy(geometry, questions, self.params) if isinstance(geometry, Distribution) else None
         self.weight_optimizer = torch.optim.SGD(
-            self.supernet.parameters(), settings.lr, momentum=settings.momentum, weight_decay=settings.weight_decay
+            self.supernet.parameters(), s.lr, momentum=s.momentum, weight_decay=s.weight_decay
         )
         self.arch_lr = 0.0
         self.arch_optimizer: torch.optim.Optimizer | None = None
         if geometry.moves:
-            steps = self.steps * (settings.epochs - settings.warmup)
-            self.arch_lr = settings.arch_lr or geometry.default_lr(steps, self._gradient_size())
-            self.arch_optimizer = geometry.optimizer(self.params, self.groups, lr=self.arch_lr)
-        self.tallies = {"weights": Tally(), "architecture": Tally()}
-        self.kept: dict[str, Any] | None = None
-
-    def _split(self, dataset: Dataset) -> None:
-        """The rows of this search: a share of the training data, cut into search and validation rows."""
-        s, y = self.settings, dataset.train_y
-        total = round(s.share * len(y)) if s.share is not None else min(s.examples or len(y), len(y))
-        held_out = round(s.validation * total)
-        parts = [(total - held_out + 1) // 2, (total - held_out) // 2] if self.objective.halves else [total - held_out]
-        if min([*parts, held_out]) < max(2, dataset.n_classes):
-            raise RequestError(
-                f"{total} training rows are too few for {dataset.n_classes} classes: the split into "
-                f"{' + '.join(map(str, [*parts, held_out]))} rows needs one of each class in every part"
-            )
-        *search, validation = split_indices(y, [*parts, held_out], self.generator("split"))
-        prepared = prepare(dataset, torch.cat(search))
-        streams = {"weights": search[0], "architecture": search[-1]}
-        self.loaders: dict[str, Loader] = {
-            stream: prepared.loader(batch_size=s.batch_size, seed=s.seed, stream=stream, rows=rows, augment=s.augment)
-            for stream, rows in streams.items()
-        }
-        # Batch norm sees the batch: the validation rows are shuffled once, so that no batch is of one class.
-        shuffled = validation[torch.randperm(len(validation), generator=self.generator("validation"))]
-        parts_of_validation = math.ceil(len(shuffled) / EVALUATION_BATCH)
-        x, y = dataset.train_x[shuffled], dataset.train_y[shuffled]
-        size = math.ceil(len(shuffled) / parts_of_validation)
-        self.validation = list(batches(x, y, size=size, mean=prepared.mean, std=prepared.std))
-        self.candidate_batch = next(batches(x, y, size=CANDIDATE_BATCH, mean=prepared.mean, std=prepared.std))
+            steps = self.steps * max(self.spans[stage].epochs - self.spans[stage].warmup, 1)
+            self.arch_lr = s.arch_lr or geometry.default_lr(steps, self._gradient_size())
+            self.arch_optimizer = geometry.optimizer(self.params, self.theta_groups, lr=self.arch_lr, steps=steps)
 
     def _gradient_size(self) -> float | None:
         """The largest entry of an architecture gradient before the first step, the mean over a few batches."""
@@ -115,7 +96,7 @@ class Engine:
         for step in range(PROBES):
             loss = self.loss("architecture", 0, step, learn_architecture=True, record=False)
             grads = torch.autograd.grad(loss, self.theta())
-            rows = [row for group, grad in zip(self.groups, grads, strict=True) for row in group.split(grad)]
+            rows = [row for group, grad in zip(self.theta_groups, grads, strict=True) for row in group.split(grad)]
             sizes.append(max(float((row - row.mean()).abs().max()) for row in rows))
         return sum(sizes) / len(sizes)
 
@@ -130,19 +111,42 @@ class Engine:
     def shared(self) -> list[nn.Parameter]:
         return list(self.supernet.parameters())
 
+    @property
+    def policy(self) -> Policy:
+        """The distribution that the search learns, where it learns one."""
+        if self._policy is None:
+            raise RunError(f"method {self.method.name!r} learns no distribution over architectures")
+        return self._policy
+
+    def learns(self, epoch: int) -> bool:
+        """Whether the architecture moves in this epoch."""
+        return self.arch_optimizer is not None and self.spans[self.stage].learns(epoch)
+
     def weights(self) -> dict[str, Tensor]:
         """The architecture weights as they stand: rows on the simplex."""
-        return self.method.geometry.weights(self.params, self.groups)
+        if self._policy is not None:
+            return self._policy.weights(self.groups, self.generator("marginals"))
+        return self.reduced.expand(self.method.geometry.weights(self.params, self.theta_groups))
 
     def relaxed(self, epoch: int, *, generator: torch.Generator, learn: bool) -> dict[str, Tensor]:
         """The weights of one forward pass."""
-        geometry, first = self.method.geometry, self.settings.warmup
+        geometry, stage = self.method.geometry, self.method.schedule.stages[self.stage]
+        moment = Moment(
+            self.space,
+            self.groups,
+            self.spans[self.stage].progress(epoch),
+            generator,
+            learn=learn,
+            dropout=stage.dropout if self.supernet.training else 0.0,
+            draw=None if self._policy is None else self._policy.draw,
+        )
         with torch.set_grad_enabled(learn):
-            progress = max(epoch - first, 0) / max(self.settings.epochs - 1 - first, 1)
-            moment = Moment(self.space, self.groups, progress, generator)
-            theta = geometry.weights(self.params, self.groups)
+            theta, log_theta = dict[str, Tensor](), dict[str, Tensor]()
+            if self._policy is None:
+                theta = self.reduced.expand(geometry.weights(self.params, self.theta_groups))
             # Logarithms are asked for only where a relaxation draws from the weights.
-            log_theta = geometry.log_weights(self.params, self.groups) if self.relaxation.sampled else {}
+            if self.relaxation.sampled:
+                log_theta = geometry.log_weights(self.params, self.theta_groups)
             drawn = self.relaxation.weights(theta, log_theta, moment)
         return drawn if learn else {name: weights.detach() for name, weights in drawn.items()}
 
@@ -160,6 +164,28 @@ class Engine:
             self.tallies[stream].add(loss.detach(), logits.detach(), y)
         return loss
 
+    def example_gradients(self, stream: str, epoch: int, step: int) -> list[Tensor]:
+        """The gradients of the architecture weights that each example of a batch asks for: (examples, ...) each."""
+        loader = self.loaders[stream]
+        x, y = loader.batch(epoch, step % loader.steps)
+        weights = self.relaxed(epoch, generator=self.generator("relaxation", stream, epoch, step), learn=False)
+        loss, logits, grads = example_gradients(self.supernet, weights, x, y)
+        self.tallies[stream].add(loss, logits, y)
+        return [grads[group.name] for group in self.theta_groups]
+
+    @torch.no_grad()
+    def scores(self, answers: Tensor, stream: str, epoch: int, step: int) -> tuple[Tensor, Tensor]:
+        """Losses and accuracies (from 0 to 1) of the architectures of these answers on one batch."""
+        loader, found = self.loaders[stream], list[tuple[float, float]]()
+        x, y = loader.batch(epoch, step % loader.steps)
+        for each in answers:
+            logits = self.forward(x, self.space.encode(self.policy.architecture(each)))
+            loss = F.cross_entropy(logits, y)
+            self.tallies[stream].add(loss, logits, y)
+            found.append((float(loss), float((logits.argmax(1) == y).float().mean())))
+        losses, accuracies = torch.tensor(found).unbind(1)
+        return losses, accuracies
+
     def zero_grad(self) -> None:
         for parameter in (*self.shared(), *self.theta()):
             parameter.grad = None
@@ -169,9 +195,13 @@ class Engine:
         return float(self.weight_optimizer.param_groups[0]["lr"])
 
     def set_epoch(self, epoch: int) -> None:
-        """The cosine rate of this epoch, and empty tallies."""
-        s = self.settings
-        rate = s.lr_min + 0.5 * (s.lr - s.lr_min) * (1 + math.cos(math.pi * epoch / s.schedule_epochs))
+        """The stage and the cosine rate of this epoch, and empty tallies."""
+        s, stage = self.settings, max(i for i, span in enumerate(self.spans) if span.first <= epoch)
+        if stage != self.stage:
+            self._enter(stage, strongest(self.weights(), self.groups, self.method.schedule.stages[stage].operations))
+        span = self.spans[stage]
+        turn = math.pi * (epoch - span.first) / (s.schedule_epochs * span.epochs / s.epochs)
+        rate = s.lr_min + 0.5 * (s.lr - s.lr_min) * (1 + math.cos(turn))
         self.weight_optimizer.param_groups[0]["lr"] = rate
         self.tallies = {"weights": Tally(), "architecture": Tally()}
 
@@ -217,26 +247,30 @@ class Engine:
 
     @torch.no_grad()
     def derive(self, epoch: int, *, candidates: int) -> Architecture:
-        """The architecture of this moment: theta discretised, or the best of some random candidates."""
+        """The architecture of this moment: the first of the method's selection, or the best of some candidates."""
+        proposed = self.method.selection.propose(self, max(candidates, 1), self.generator("candidates", epoch))
         if not self.method.candidates:
-            return self.space.derive(self.weights())
-        generator, (x, y) = self.generator("candidates", epoch), self.candidate_batch
+            return next(proposed)
+        x, y = self.candidate_batch
         self.supernet.eval()
         scored = []
-        for index in range(max(candidates, 1)):
-            arch = self.space.sample(generator)
+        for index, arch in enumerate(proposed):
             if self.space.usable(arch) is None:
                 logits = self.forward(x, self.space.encode(arch, edges=self.relaxation.edges))
                 right = int((logits.argmax(1) == y).sum())
                 scored.append((right, -float(F.cross_entropy(logits, y)), -index, arch))
         self.supernet.train()
         if not scored:
-            raise RunError(f"none of {candidates} random architectures of {self.space.name!r} is a network")
+            raise RunError(f"none of {candidates} candidates of {self.space.name!r} is a network")
         return max(scored, key=lambda entry: entry[:3])[3]
 
     def state(self) -> dict[str, Any]:
         """All that a later process needs to go on; plain values and tensors."""
         return {
+            "stage": self.stage,
+            "options": self.reduced.options,
+            "size": self.size,
+            "memory": self.memory,
             "supernet": self.supernet.state_dict(),
             "params": {name: parameter.detach() for name, parameter in self.params.items()},
             "weight_optimizer": self.weight_optimizer.state_dict(),
@@ -247,6 +281,9 @@ class Engine:
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         try:
+            if state.get("stage", 0) != self.stage:
+                self._enter(state["stage"], state["options"])
+            self.memory = dict(state.get("memory", {}))
             self.supernet.load_state_dict(state["supernet"])
             with torch.no_grad():
                 for name, parameter in self.params.items():
@@ -273,29 +310,3 @@ class Engine:
             with torch.no_grad():
                 for name, parameter in self.params.items():
                     parameter.copy_(self.kept["params"][name])
-
-
-def _check_fit(method: str, edges: bool, partial: int, space: Space) -> None:
-    if edges and not space.edge_weights:
-        raise RequestError(f"method {method!r} weighs the edges of a cell, and space {space.name!r} has none to weigh")
-    if partial > 1 and not space.partial_channels:
-        raise RequestError(f"method {method!r} needs partial channels, which space {space.name!r} does not have")
-
-
-def _resized(dataset: Dataset, resolution: int | None) -> Dataset:
-    """The data set with images of `resolution` pixels a side (area averages), for cheaper searches."""
-    if resolution is None or len(dataset.inputs) != 3 or dataset.inputs[1:] == (resolution, resolution):
-        return dataset
-    from dataclasses import replace
-
-    from nasight.data import Augment
-
-    def shrink(x: Tensor) -> Tensor:
-        parts = [F.adaptive_avg_pool2d(part.float(), resolution) for part in torch.split(x, 4096)]
-        small = torch.cat(parts)
-        return small.round().to(torch.uint8) if x.dtype == torch.uint8 else small
-
-    old = dataset.augmentation
-    # A shift keeps its proportion to the image.
-    new = None if old is None else Augment(round(old.crop * resolution / min(dataset.inputs[1:])), old.flip, old.cutout)
-    return replace(dataset, train_x=shrink(dataset.train_x), test_x=None, test_y=None, augmentation=new)

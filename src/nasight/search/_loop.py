@@ -136,7 +136,7 @@ def _run(engine: Engine, folder: RunFolder, progress: Progress) -> Run:
             if not first_step:
                 engine.set_epoch(epoch)
             for step in range(first_step, engine.steps):
-                engine.objective.step(engine, epoch, step, architecture=_learns(engine, epoch))
+                engine.objective.step(engine, epoch, step, architecture=engine.learns(epoch))
                 last = s.epochs * engine.steps
                 iterate = epoch * engine.steps + step + 1
                 if iterate < last and engine.objective.keeps(engine, iterate, last):
@@ -155,10 +155,6 @@ def _run(engine: Engine, folder: RunFolder, progress: Progress) -> Run:
             if epoch + 1 < s.epochs:
                 _leave_if(stopping, folder)
         return _finish(engine, folder, rows)
-
-
-def _learns(engine: Engine, epoch: int) -> bool:
-    return engine.arch_optimizer is not None and epoch >= engine.settings.warmup
 
 
 def _save(engine: Engine, folder: RunFolder, epoch: int, step: int, seconds: float) -> None:
@@ -188,7 +184,7 @@ def _row(engine: Engine, epoch: int, start: float) -> dict[str, Any]:
         "unusable": unusable,
         "weights": {name: value.tolist() for name, value in weights.items()},
         "lr": engine.weight_lr,
-        "arch_lr": engine.arch_lr if _learns(engine, epoch) else 0.0,
+        "arch_lr": engine.arch_lr if engine.learns(epoch) else 0.0,
         "seconds": time.monotonic() - start,
     }
 
@@ -209,7 +205,8 @@ def _finish(engine: Engine, folder: RunFolder, rows: list[dict[str, Any]]) -> Ru
     engine.return_kept()
     arch = engine.derive(s.epochs, candidates=s.candidates)
     unusable = engine.space.usable(arch)
-    weights, each = engine.weights(), entropies(engine.weights(), engine.groups)
+    weights = engine.weights()
+    each = entropies(weights, engine.groups)
     accuracy = None if unusable else engine.evaluate(arch, s.epochs).means("discrete")["discrete_accuracy"]
     folder.write_result(
         {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch import Tensor
+
+from nasight.search._per_example import clipped_mean
 
 if TYPE_CHECKING:
     from nasight.search._engine import Engine
@@ -107,6 +110,91 @@ class SecondOrder(Bilevel):
         mixed = [(plus - minus) / (2 * width) for plus, minus in zip(*sides, strict=True)]
         engine.set_architecture_grad([d - rate * m for d, m in zip(direct, mixed, strict=True)])
         engine.move_architecture()
+
+
+@dataclass(frozen=True)
+class Clipped(Alternating):
+    """The architecture follows the mean of gradients that were clipped example by example (XNAS).
+
+    No entry of any example's gradient exceeds `bound`, so none of their mean does.
+    """
+
+    name: str = "erm-alternating"
+    bound: float = 1.0
+
+    def architecture_step(self, engine: Engine, epoch: int, step: int) -> None:
+        grads = engine.example_gradients("architecture", epoch, step)
+        engine.set_architecture_grad([clipped_mean(grad, self.bound) for grad in grads])
+        engine.move_architecture()
+
+
+@dataclass(frozen=True)
+class ClippedBilevel(Clipped):
+    """The same, on the other half of the data."""
+
+    name: str = "bilevel"
+    halves: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class ScoreFunction(Alternating):
+    """The distribution moves towards architectures that did well: the gradient of the mean of credit * log p.
+
+    A step draws `samples` architectures, scores them on one batch of the other half of the data without a backward
+    pass, and adds `entropy` times the distribution's entropy to what is maximised.
+    """
+
+    halves: ClassVar[bool] = True
+    samples: int = 2
+    entropy: float = 0.0
+
+    @abstractmethod
+    def credit(self, engine: Engine, losses: Tensor, accuracies: Tensor) -> Tensor:
+        """How good each architecture was, compared with what was to be expected."""
+
+    def architecture_step(self, engine: Engine, epoch: int, step: int) -> None:
+        answers = engine.policy.sample(self.samples, engine.generator("answers", epoch, step))
+        credit = self.credit(engine, *engine.scores(answers, "architecture", epoch, step))
+        log_prob, entropy = engine.policy.likelihood(answers)
+        loss = -(credit * log_prob).mean() - self.entropy * entropy.mean()
+        grads = torch.autograd.grad(loss, engine.theta(), allow_unused=True, materialize_grads=True)
+        engine.set_architecture_grad(grads)
+        engine.move_architecture()
+
+
+@dataclass(frozen=True)
+class Reinforce(ScoreFunction):
+    """Credit is accuracy less its moving average (ENAS)."""
+
+    name: str = "reinforce"
+    samples: int = 4
+    entropy: float = 1e-4
+    decay: float = 0.99
+
+    def credit(self, engine: Engine, losses: Tensor, accuracies: Tensor) -> Tensor:
+        mean = float(accuracies.mean())
+        before = engine.memory.get("baseline", mean)
+        engine.memory["baseline"] = baseline = self.decay * before + (1 - self.decay) * mean
+        return accuracies - baseline
+
+
+@dataclass(frozen=True)
+class Ranking(ScoreFunction):
+    """Credit is by rank: 1 for the best ceil(n / 4) of n samples, -1 for as many of the worst, else 0 (ASNG).
+
+    Architectures of equal loss share the mean of their credits.
+    """
+
+    name: str = "ranking"
+
+    def credit(self, engine: Engine, losses: Tensor, accuracies: Tensor) -> Tensor:
+        n = len(losses)
+        q = math.ceil(n / 4)
+        utility = torch.zeros(n)
+        utility[:q], utility[n - q :] = 1.0, -1.0
+        ranked = torch.empty(n).scatter(0, losses.argsort(stable=True), utility)
+        same = (losses[:, None] == losses[None]).float()
+        return (same * ranked[None]).sum(1) / same.sum(1)
 
 
 @dataclass(frozen=True)

@@ -73,12 +73,12 @@ class Run:
         state, about = self.folder.load(), self.folder.about
         if state is None:
             raise RequestError(f"the search in {self.path} has no checkpoint yet")
-        relaxation, size = method(self.settings.method).relaxation, self.settings.size
+        engine = state["engine"]
+        relaxation, size = method(self.settings.method).relaxation, engine.get("size", self.settings.size)
         inputs, classes = tuple(about["data"]["inputs"]), len(about["data"]["classes"])
         supernet = self.space.supernet(
             inputs, classes, path=self.settings.path, edges=relaxation.edges, partial=relaxation.partial, **size
         )
-        engine = state["engine"]
         supernet.load_state_dict((engine["kept"] or engine)["supernet"])
         return supernet
 

@@ -9,17 +9,39 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from nasight.errors import RequestError
-from nasight.geometry import Fixed, Geometry, Simplex, Softmax
+from nasight.geometry import Categorical, Controller, Fixed, Geometry, Simplex, Softmax, Wipeout
 from nasight.search._objectives import (
     Alternating,
     Bilevel,
     BlockStochastic,
+    Clipped,
+    ClippedBilevel,
     Erm,
     Objective,
+    Ranking,
+    Reinforce,
     SecondOrder,
     WeightsOnly,
 )
-from nasight.search._relaxations import HardGumbel, Mixture, PartialChannels, Relaxation, UniformSample
+from nasight.search._per_example import SPACES as PER_EXAMPLE
+from nasight.search._relaxations import (
+    BinaryGates,
+    Concrete,
+    Draws,
+    HardGumbel,
+    Mixture,
+    PartialChannels,
+    Relaxation,
+    SkipDropout,
+    Survivors,
+    Templates,
+    UniformSample,
+)
+from nasight.search._selection import ArgMax, Drawn, FewSkips, Likeliest, Mode, Selection, Uniform
+from nasight.search._stages import Stage
+from nasight.spaces import Space
+
+ARG_MAX = ArgMax()
 
 
 @dataclass(frozen=True)
@@ -30,7 +52,8 @@ class Schedule:
     lr: float = 0.025
     lr_min: float = 0.001
     warmup: float = 0.0
-    """The share of the epochs before the first architecture step."""
+    """The share of the epochs before the first architecture step, in each stage."""
+    stages: tuple[Stage, ...] = (Stage(),)
 
 
 @dataclass(frozen=True)
@@ -44,7 +67,8 @@ class Method:
     schedule: Schedule
     paper: str
     candidates: int = 0
-    """So many random architectures compete at the end under the shared weights; 0: discretise theta."""
+    """So many architectures compete at the end under the shared weights; 0: the first of the selection is taken."""
+    selection: Selection = ARG_MAX
 
     def objective(self, name: str | None) -> Objective:
         """The objective of this name, or the row's own where no name is given."""
@@ -83,6 +107,50 @@ GDAS = Method(
     "Dong & Yang 2019",
 )
 
+SNAS = Method(
+    "snas",
+    Concrete(),
+    Softmax(steps=58_650),  # 150 epochs of 25,000 images in batches of 64
+    SINGLE_AND_BILEVEL,
+    Schedule(),
+    "Xie et al. 2019",
+)
+PROXYLESS = Method(
+    "proxyless",
+    BinaryGates(),
+    # Without momentum or decay only what was drawn moves. 120 epochs of ImageNet, an architecture step in five.
+    Softmax(lr=1e-3, steps=120_000, betas=(0.0, 0.999), weight_decay=0.0, hold_others=True),
+    SINGLE_AND_BILEVEL,
+    Schedule(),
+    "Cai et al. 2019",
+)
+P_DARTS = Method(
+    "p-darts",
+    SkipDropout(),
+    Softmax(lr=6e-4, steps=3_900),  # a stage: 15 epochs of 25,000 images in batches of 96
+    (Erm(), Bilevel(), Alternating()),
+    Schedule(
+        batch_size=96,
+        lr_min=0.0,
+        warmup=0.4,
+        # 5, 11 and 17 cells with 8, 5 and 3 operations an edge.
+        stages=(Stage(), Stage(depth=11 / 5, operations=5 / 8, dropout=0.4), Stage(17 / 5, 3 / 8, 0.7)),
+    ),
+    "Chen et al. 2019",
+    selection=FewSkips(most=2),
+)
+SETN = Method(
+    "setn",
+    Templates(),
+    Softmax(steps=97_750),  # 250 epochs of 25,000 images in batches of 64
+    (Bilevel(), Alternating(), BlockStochastic()),
+    Schedule(),
+    "Dong & Yang 2019b",
+    candidates=100,
+    selection=Likeliest(),
+)
+XNAS_BOUND = 1.0
+
 ROWS = (
     DARTS,
     gaea(DARTS),
@@ -99,9 +167,55 @@ ROWS = (
         Schedule(),
         "Li & Talwalkar 2019",
         candidates=100,
+        selection=Uniform(),
     ),
+    SNAS,
+    gaea(SNAS),
+    PROXYLESS,
+    gaea(PROXYLESS),
+    P_DARTS,
+    gaea(P_DARTS),
+    SETN,
+    gaea(SETN),
+    Method(
+        "xnas",
+        Survivors(),
+        Wipeout(bound=XNAS_BOUND),
+        (ClippedBilevel(bound=XNAS_BOUND), Clipped(bound=XNAS_BOUND)),
+        Schedule(),
+        "Nayman et al. 2019",
+    ),
+    Method(
+        "enas",
+        Draws(),
+        Controller(),
+        (Reinforce(),),
+        Schedule(),
+        "Pham et al. 2018",
+        candidates=100,
+        selection=Drawn(),
+    ),
+    Method("asng", Draws(), Categorical(), (Ranking(),), Schedule(), "Akimoto et al. 2019", selection=Mode()),
 )
 METHODS = {method.name: method for method in ROWS}
+
+
+def check_fit(row: Method, space: Space) -> None:
+    """Refuse a space on which a method makes no sense."""
+    relaxation = row.relaxation
+    if relaxation.edges and not space.edge_weights:
+        raise RequestError(
+            f"method {row.name!r} weighs the edges of a cell, and space {space.name!r} has none to weigh"
+        )
+    if relaxation.partial > 1 and not space.partial_channels:
+        raise RequestError(f"method {row.name!r} needs partial channels, which space {space.name!r} does not have")
+    if len(row.schedule.stages) > 1 and "cells" not in space.sizes:
+        raise RequestError(f"method {row.name!r} adds cells from stage to stage, and space {space.name!r} has no cells")
+    if isinstance(row.objectives[0], Clipped) and space.name not in PER_EXAMPLE:
+        raise RequestError(
+            f"method {row.name!r} clips gradients example by example, which is possible on "
+            f"{' and '.join(PER_EXAMPLE)}, not on space {space.name!r}"
+        )
 
 
 def method(name: str) -> Method:
