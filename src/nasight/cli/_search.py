@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -89,7 +91,8 @@ def search(
 
     progress = _progress()
     if resume is not None:
-        run = resume_search(resume, data_folder=data_folder, progress=progress)
+        with _said():
+            run = resume_search(resume, data_folder=data_folder, progress=progress)
     else:
         size = {"channels": channels, "cells": cells, "width": width}
         settings = {
@@ -115,21 +118,32 @@ def search(
             "compile": compile,
             "threads": threads,
         }
-        run = start_search(
-            space,
-            method,
-            data,
-            objective=objective,
-            out=out or f"runs/{_slug(space)}-{method}-{seed}",
-            preset=preset,
-            data_folder=data_folder,
-            overwrite=overwrite,
-            progress=progress,
-            seed=seed,
-            **settings,
-        )
+        with _said():
+            run = start_search(
+                space,
+                method,
+                data,
+                objective=objective,
+                out=out or f"runs/{_slug(space)}-{method}-{seed}",
+                preset=preset,
+                data_folder=data_folder,
+                overwrite=overwrite,
+                progress=progress,
+                seed=seed,
+                **settings,
+            )
     _draw(run)
     typer.echo(json.dumps(run.result) if as_json else _summary(run))
+
+
+@contextmanager
+def _said() -> Iterator[None]:
+    """What an interrupted search has to say is said here: the parser keeps only the exit code of an interrupt."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        typer.echo(f"nasight: {stop or 'interrupted'}", err=True)
+        raise typer.Exit(130) from None
 
 
 def _draw(run: Run) -> None:

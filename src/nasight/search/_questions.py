@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 
 import torch
 from torch import Tensor
@@ -17,31 +16,17 @@ DRAWS = 256
 
 
 class Questions:
-    """The decisions of a space; where they restrict each other (DARTS: two inputs a node), others that do not.
-
-    DARTS asks for each node which pair of nodes it reads, then for the operation on the one and on the other.
-    `group` has a row for each question.
-    """
+    """The questions of a space as one group, with a row for each."""
 
     def __init__(self, space: Space) -> None:
         self.space = space
-        asked = _pairs(space) if space.name == "darts" else {d.name: d.options for d in space.decisions}
+        asked = space.questions()
         self.group = Group("questions", tuple(asked), tuple(asked.values()))
 
     def architecture(self, answers: Sequence[int]) -> Architecture:
         """The architecture of these answers, one index a question."""
-        given = {
-            name: options[i] for name, options, i in zip(self.group.rows, self.group.options, answers, strict=True)
-        }
-        if self.space.name != "darts":
-            return self.space.architecture(given)
-        choices = {d.name: "none" for d in self.space.decisions}
-        for name, option in given.items():
-            if name.endswith(" inputs"):
-                node = name.removesuffix(" inputs")
-                for place, edge in zip(("first", "second"), option.split(", "), strict=True):
-                    choices[edge] = given[f"{node} {place}"]
-        return self.space.architecture(choices)
+        rows = zip(self.group.rows, self.group.options, answers, strict=True)
+        return self.space.answered({name: options[i] for name, options, i in rows})
 
     def asks(self, group: Group) -> bool:
         """Whether every row of this group is a question."""
@@ -102,17 +87,3 @@ def _normal(row: Tensor) -> Tensor:
     """The row with sum 1; uniform where nothing was ever drawn."""
     total = float(row.sum())
     return row / total if total else torch.full_like(row, 1 / len(row))
-
-
-def _pairs(space: Space) -> dict[str, tuple[str, ...]]:
-    """DARTS's decisions regrouped by the node that they lead into."""
-    into = dict[str, list[str]]()
-    for decision in space.decisions:
-        kind, edge = decision.name.split(" ")
-        into.setdefault(f"{kind} {edge.split('->')[1]}", []).append(decision.name)
-    operations = tuple(o for o in space.decisions[0].options if o != "none")
-    asked = dict[str, tuple[str, ...]]()
-    for node, edges in into.items():
-        asked[f"{node} inputs"] = tuple(f"{a}, {b}" for a, b in combinations(edges, 2))
-        asked[f"{node} first"] = asked[f"{node} second"] = operations
-    return asked

@@ -153,6 +153,14 @@ class Space(ABC):
                 )
         return Architecture(self.name, tuple((d.name, choices[d.name]) for d in self.decisions))
 
+    def questions(self) -> dict[str, tuple[str, ...]]:
+        """Questions to be answered independently of each other: the decisions, unless they restrict each other."""
+        return {decision.name: decision.options for decision in self.decisions}
+
+    def answered(self, answers: Mapping[str, str]) -> Architecture:
+        """The architecture that answers to all `questions` describe."""
+        return self.architecture(answers)
+
     def checked(self, arch: Architecture) -> Architecture:
         """The architecture, or a `RequestError` where it is not one of this space."""
         if arch.space != self.name:

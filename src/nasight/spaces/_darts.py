@@ -146,6 +146,25 @@ class Darts(Space):
         cells = {kind: cell(arch, kind) for kind in KINDS}
         return DartsNetwork(cells, inputs, classes, auxiliary=auxiliary, drop_path=drop_path, **sizes)
 
+    def questions(self) -> dict[str, tuple[str, ...]]:
+        """For each node which pair of edges leads into it, then the operation on the one and on the other."""
+        asked = dict[str, tuple[str, ...]]()
+        for kind, target in product(KINDS, range(INPUTS, NODES)):
+            edges = [edge_name(kind, source, target) for source in range(target)]
+            node = f"{kind} {target}"
+            asked[f"{node} inputs"] = tuple(f"{a}, {b}" for a, b in combinations(edges, 2))
+            asked[f"{node} first"] = asked[f"{node} second"] = OPERATIONS[1:]
+        return asked
+
+    def answered(self, answers: Mapping[str, str]) -> Architecture:
+        choices = {decision.name: "none" for decision in self.decisions}
+        for name, option in answers.items():
+            if name.endswith(" inputs"):
+                node = name.removesuffix(" inputs")
+                for place, edge in zip(("first", "second"), option.split(", "), strict=True):
+                    choices[edge] = answers[f"{node} {place}"]
+        return self.architecture(choices)
+
     def _supernet(self, inputs: tuple[int, ...], classes: int, size: dict[str, Any], **how: Any) -> Supernet:
         from nasight.supernet._darts import DartsSupernet
 
