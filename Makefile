@@ -11,7 +11,7 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $(STAMP)
 
 demo: $(STAMP)
-	$(BIN)/nasight search --preset tiny --data digits --method gaea-darts --objective erm --seed 0 --out runs/demo --overwrite
+	$(BIN)/nasight search --preset tiny --data digits --method gaea-darts --objective erm --seed 0 --threads 1 --out runs/demo --overwrite
 	$(BIN)/nasight train runs/demo --preset tiny --seeds 2
 
 lint: $(STAMP)
