@@ -79,7 +79,7 @@ def test_means_and_spreads_are_those_of_the_cells_found(small: Table, tmp_path: 
     trials = [t for p in (tmp_path / "a").glob("trials/rs-*.json") for t in json.loads(p.read_text())["trials"]]
     accuracies = small.column("c10_test200")[[t["steps"][-1][1] for t in trials]]
     mean, spread = outcome.standings[0].test["c10"]
-    assert (mean, spread) == pytest.approx((accuracies.mean(), accuracies.std()))
+    assert (mean, spread) == pytest.approx((accuracies.mean(), accuracies.std(ddof=1)))
     assert sum(outcome.standings[0].cells.values()) <= 25
 
 
@@ -114,7 +114,7 @@ def test_runs_are_looked_up_by_what_they_found_and_grouped_by_method(small: Tabl
     (standing,) = outcome.standings
     assert (standing.name, standing.kind, standing.count) == ("gaea-darts (erm), digits", "run", 2)
     a, b = (small.query(text).datasets["c10"]["test200"] for text in (best, worst))
-    assert standing.test["c10"] == pytest.approx((np.mean([a, b]), np.std([a, b])))
+    assert standing.test["c10"] == pytest.approx((np.mean([a, b]), np.std([a, b], ddof=1)))
     assert standing.cost == 30.0
     assert list(outcome.left_out) == [str(tmp_path / "c"), str(tmp_path / "d")]
     assert "is of space 'darts'" in outcome.left_out[str(tmp_path / "c")]

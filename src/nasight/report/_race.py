@@ -11,7 +11,8 @@ from nasight.tables import DATASETS, METHODS, Race
 LABELS = {"test": "test accuracy, %", "regret": "regret, points", "valid": "validation accuracy seen, %"}
 STYLE = (
     "body{font:15px system-ui,sans-serif;color:#222;max-width:1060px;margin:2em auto;padding:0 1em}"
-    "table{border-collapse:collapse;margin:1em 0}td,th{padding:.3em .8em;text-align:right;border-bottom:1px solid #ddd}"
+    "table{border-collapse:collapse;margin:1em 0}td,th{padding:.3em .8em;white-space:nowrap;"
+    "text-align:right;border-bottom:1px solid #ddd}"
     "td:first-child,th:first-child{text-align:left}p{max-width:46em}.dim{color:#666}"
 )
 

@@ -77,12 +77,17 @@ def _standing(
         name,
         kind,
         len(cells),
-        {d: (float(values.mean()), float(values.std())) for d, values in test.items()},
+        {d: (float(values.mean()), _spread(values)) for d, values in test.items()},
         cost,
         trainings,
         {table.text(int(often[i])): int(counts[i]) for i in most},
         dict(METHODS[name].published) if kind == "black-box" else {},
     )
+
+
+def _spread(values: np.ndarray) -> float:
+    """The sample standard deviation; 0 for a single value."""
+    return float(values.std(ddof=1)) if len(values) > 1 else 0.0
 
 
 def curve(name: str, trials: Sequence[Trial], table: Table, dataset: str, budget: float) -> Curve:
