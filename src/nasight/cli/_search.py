@@ -72,9 +72,6 @@ def search(
     ] = None,
     candidates: Annotated[int | None, option("Random architectures that compete at the end (rs-ws).")] = None,
     path: Annotated[str | None, option("fast or plain: two ways to the same supernet.")] = None,
-    compile: Annotated[
-        bool | None, option("Compile the supernet first; the first step then takes minutes.", "--compile/--no-compile")
-    ] = None,
     threads: Annotated[int | None, option("Threads of this process.", metavar="N")] = None,
     data_folder: Annotated[str | None, option("Where data sets are (default: $NASIGHT_DATA, else your cache).")] = None,
     as_json: Annotated[
@@ -115,7 +112,6 @@ def search(
             "augment": augment,
             "candidates": candidates,
             "path": path,
-            "compile": compile,
             "threads": threads,
         }
         with _said():

@@ -70,7 +70,7 @@ class Engine:
                 partial=self.relaxation.partial,
                 **self.size,
             )
-        self.forward = torch.compile(self.supernet) if s.compile else self.supernet
+        self.forward = self.supernet
         self.groups = self.supernet.groups
         self.reduced = Reduced(self.groups, options)
         questions = Questions(self.space)

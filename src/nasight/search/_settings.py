@@ -69,7 +69,6 @@ class SearchSettings(BaseModel):
     augment: bool = True
     candidates: int = Field(default=0, ge=0)
     path: str = "fast"
-    compile: bool = False
     seed: int = Field(default=0, ge=0)
     threads: int = Field(ge=1)
     checkpoint_seconds: float = Field(default=60.0, ge=0)
