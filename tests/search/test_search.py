@@ -49,7 +49,7 @@ def test_the_reported_accuracy_is_that_of_the_saved_shared_weights(tiny: Callabl
 
     run = tiny()
     engine = Engine(run.settings, run.space, load_data("digits"))
-    engine.supernet = engine.forward = run.supernet()
+    engine.supernet = run.supernet()
     assert engine.evaluate(run.architecture, 0).means("d")["d_accuracy"] == pytest.approx(run.result["accuracy"])
 
 

@@ -70,7 +70,6 @@ class Engine:
                 partial=self.relaxation.partial,
                 **self.size,
             )
-        self.forward = self.supernet
         self.groups = self.supernet.groups
         self.reduced = Reduced(self.groups, options)
         questions = Questions(self.space)
@@ -156,7 +155,7 @@ class Engine:
         x, y = loader.batch(epoch, step % loader.steps)
         generator = self.generator("relaxation", stream, epoch, step)
         weights = self.relaxed(epoch, generator=generator, learn=learn_architecture)
-        logits = self.forward(x, weights, skip_zeros=self.relaxation.skip_zeros if learn_architecture else None)
+        logits = self.supernet(x, weights, skip_zeros=self.relaxation.skip_zeros if learn_architecture else None)
         loss = F.cross_entropy(logits, y)
         if not torch.isfinite(loss):
             raise RunError(f"the loss became {float(loss)} at step {step} of epoch {epoch}; a lower --lr may help")
@@ -179,7 +178,7 @@ class Engine:
         loader, found = self.loaders[stream], list[tuple[float, float]]()
         x, y = loader.batch(epoch, step % loader.steps)
         for each in answers:
-            logits = self.forward(x, self.space.encode(self.policy.architecture(each)))
+            logits = self.supernet(x, self.space.encode(self.policy.architecture(each)))
             loss = F.cross_entropy(logits, y)
             self.tallies[stream].add(loss, logits, y)
             found.append((float(loss), float((logits.argmax(1) == y).float().mean())))
@@ -240,7 +239,7 @@ class Engine:
         for index, (x, y) in enumerate(self.validation):
             generator = self.generator("evaluation", epoch, index)
             weights = fixed if fixed is not None else self.relaxed(epoch, generator=generator, learn=False)
-            logits = self.forward(x, weights)
+            logits = self.supernet(x, weights)
             tally.add(F.cross_entropy(logits, y), logits, y)
         self.supernet.train()
         return tally
@@ -256,7 +255,7 @@ class Engine:
         scored = []
         for index, arch in enumerate(proposed):
             if self.space.usable(arch) is None:
-                logits = self.forward(x, self.space.encode(arch, edges=self.relaxation.edges))
+                logits = self.supernet(x, self.space.encode(arch, edges=self.relaxation.edges))
                 right = int((logits.argmax(1) == y).sum())
                 scored.append((right, -float(F.cross_entropy(logits, y)), -index, arch))
         self.supernet.train()
