@@ -11,7 +11,7 @@ from nasight.errors import RequestError
 from nasight.spaces import load
 from nasight.supernet import Supernet
 from nasight.supernet._darts_depthwise import average_pool, depthwise
-from nasight.supernet._darts_fold import add_normalised, normalised_relu
+from nasight.supernet._fold import add_normalised, normalised_relu
 
 torch.set_num_threads(1)
 SPACE = load("darts")

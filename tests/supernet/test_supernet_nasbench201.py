@@ -4,7 +4,10 @@ import pytest
 import torch
 
 from nasight.errors import RequestError
+from nasight.spaces import load
 from nasight.spaces._nasbench201 import EDGES, NasBench201, edge_name
+from nasight.supernet._base import compiled
+from nasight.supernet._nasbench201 import MixedCell
 
 SIZE = {"channels": 4, "cells": 2}
 SHAPE = (2, 7, 6)
@@ -114,3 +117,49 @@ def test_the_supernet_gives_the_same_logits_in_training_and_evaluation():
     supernet = NasBench201().supernet(SHAPE, 4, **SIZE)
     x, weights = torch.randn(3, *SHAPE), {"operations": NasBench201().groups()[0].uniform()}
     assert torch.equal(supernet.train()(x, weights), supernet.eval()(x, weights))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")
+def test_a_compiled_cell_equals_the_plain_one_in_outputs_and_gradients_without_a_graph_break():
+    torch.manual_seed(0)
+    cell = MixedCell(("skip_connect", "nor_conv_1x1", "nor_conv_3x3", "avg_pool_3x3"), 2, 1).double()
+    x = torch.randn(2, 2, 4, 4, dtype=torch.float64, requires_grad=True)
+    weights = torch.rand(len(EDGES), 4, dtype=torch.float64, requires_grad=True)
+    shares, active = torch.ones(len(EDGES), dtype=torch.float64), [frozenset(cell.operations)] * len(EDGES)
+    torch._dynamo.utils.counters.clear()
+    results = []
+    for function in (MixedCell.plain, compiled(MixedCell.plain)):
+        out = function(cell, x, weights, shares, active)
+        results.append([out, *torch.autograd.grad(out.square().sum(), [x, weights, *cell.parameters()])])
+    for a, b in zip(*results, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-9)
+    counters = torch._dynamo.utils.counters
+    assert counters["stats"]["unique_graphs"] == 1
+    assert not counters["graph_break"]
+
+
+def test_only_training_passes_over_all_operations_are_compiled():
+    space = NasBench201()
+    supernet = space.supernet(SHAPE, 4, path="compiled", **SIZE)
+    whole = {"operations": torch.full((len(EDGES), 5), 0.2)}
+    single = space.encode(space.sample(torch.Generator().manual_seed(0)))
+
+    def chosen(weights, skip_zeros):
+        return supernet._cell(MixedCell.plain, MixedCell.fast, weights, skip_zeros)
+
+    assert chosen(whole, True) is compiled(MixedCell.plain)
+    assert chosen(whole, False) is compiled(MixedCell.plain)
+    assert chosen(single, True) is MixedCell.fast
+    with torch.no_grad():
+        assert chosen(whole, True) is MixedCell.fast
+
+
+def test_compiling_a_network_without_cells_is_refused():
+    with pytest.raises(RequestError, match="take 'fast'"):
+        load("mlp").supernet((1, 4, 4), 2, path="compiled", width=4)
+
+
+def test_compiling_without_a_compiler_is_refused(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(RequestError, match=r"C\+\+ compiler"):
+        NasBench201().supernet(SHAPE, 4, path="compiled", **SIZE)

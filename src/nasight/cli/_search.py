@@ -31,7 +31,9 @@ def search(
     space: Annotated[
         str, typer.Option(help="A space by name, or FILE.py:NAME for your own module with Choices.")
     ] = "nasbench201",
-    method: Annotated[str, typer.Option(help="A row of the method table; see --list.")] = "gaea-darts",
+    method: Annotated[
+        str, typer.Option(help="A row of the method table (see --list), or eigen, knas, naswot, te-nas, nasi.")
+    ] = "gaea-darts",
     objective: Annotated[
         str | None, option("erm, bilevel, erm-alternating or block; the method's own by default.")
     ] = None,
@@ -70,8 +72,16 @@ def search(
     augment: Annotated[
         bool | None, option("Random crops and flips, as the data set allows.", "--augment/--no-augment")
     ] = None,
-    candidates: Annotated[int | None, option("Random architectures that compete at the end (rs-ws).")] = None,
-    path: Annotated[str | None, option("fast or plain: two ways to the same supernet.")] = None,
+    candidates: Annotated[
+        int | None, option("Random architectures that compete at the end (rs-ws), or are scored (eigen, knas, ...).")
+    ] = None,
+    top: Annotated[
+        int | None, option("Of these the best so many are trained and compared (eigen, ...).", metavar="K")
+    ] = None,
+    path: Annotated[
+        str | None,
+        option("fast, plain or compiled: ways to the same supernet; compiling takes minutes before the first step."),
+    ] = None,
     threads: Annotated[int | None, option("Threads of this process.", metavar="N")] = None,
     data_folder: Annotated[str | None, option("Where data sets are (default: $NASIGHT_DATA, else your cache).")] = None,
     as_json: Annotated[
@@ -83,10 +93,14 @@ def search(
     if list_methods:
         _list(as_json)
         return
+    from nasight.cli import _trainfree
     from nasight.search import resume as resume_search
     from nasight.search import search as start_search
 
     progress = _progress()
+    if resume is not None and _trainfree.resumes(resume):
+        _trainfree.say(_trainfree.go_on(resume, data_folder=data_folder), as_json=as_json)
+        return
     if resume is not None:
         with _said():
             run = resume_search(resume, data_folder=data_folder, progress=progress)
@@ -114,13 +128,33 @@ def search(
             "path": path,
             "threads": threads,
         }
+        place = out or f"runs/{_slug(space)}-{method}-{seed}"
+        if method in _trainfree.METHODS:
+            found = _trainfree.begin(
+                space,
+                method,
+                data,
+                out=place,
+                preset=preset,
+                seed=seed,
+                top=top,
+                overwrite=overwrite,
+                data_folder=data_folder,
+                settings=settings,
+            )
+            _trainfree.say(found, as_json=as_json)
+            return
+        if top is not None:
+            raise RequestError(
+                f"--top is for methods without training ({', '.join(_trainfree.METHODS)}), not {method!r}"
+            )
         with _said():
             run = start_search(
                 space,
                 method,
                 data,
                 objective=objective,
-                out=out or f"runs/{_slug(space)}-{method}-{seed}",
+                out=place,
                 preset=preset,
                 data_folder=data_folder,
                 overwrite=overwrite,

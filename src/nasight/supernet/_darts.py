@@ -52,15 +52,15 @@ class DartsSupernet(Supernet):
 
     def _logits(self, x: Tensor, weights: Mapping[str, Tensor], skip_zeros: bool) -> Tensor:
         given = {kind: _given(weights, kind, self.operations, skip_zeros) for kind in ("normal", "reduce")}
-        fast = self.path == "fast"
-        if fast:
+        evaluate = self._cell(MixedCell.plain, fast_cell, weights, skip_zeros)
+        if self.path != "plain":
             x = x.contiguous(memory_format=torch.channels_last)
         before = last = self.stem(x)
         for cell in self.cells:
             assert isinstance(cell, MixedCell)
             nodes = [cell.inputs[0](before), cell.inputs[1](last)]
             kind = given["reduce" if cell.reduce else "normal"]
-            before, last = last, fast_cell(cell, nodes, *kind) if fast else cell.plain(nodes, *kind)
+            before, last = last, evaluate(cell, nodes, *kind)
         out: Tensor = self.head(last)
         return out
 

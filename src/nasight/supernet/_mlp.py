@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 class MlpSupernet(Supernet):
     """Layer l: factor * sum_a w_a s_a(W_l h) + w_skip h, in the parametrisation of the space.
 
-    The two paths are one: all activations of a layer share its matrix product, which is nearly all of the work.
+    All paths are one: all activations of a layer share its matrix product, which is nearly all of the work.
     """
+
+    compiles: ClassVar[bool] = False
 
     def __init__(self, space: Mlp, inputs: int, classes: int, *, path: str, width: int) -> None:
         super().__init__(space.groups(), path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 from torch import Tensor, nn
 
@@ -14,9 +15,11 @@ from nasight.supernet._base import Supernet
 class ModuleSupernet(Supernet):
     """The model, called while its choices are handed the weights.
 
-    The two paths are one: what the options of a user's choice share is not known here. Batch norms are the model's
+    All paths are one: what the options of a user's choice share is not known here. Batch norms are the model's
     own and follow `train()` and `eval()`.
     """
+
+    compiles: ClassVar[bool] = False
 
     def __init__(
         self, groups: tuple[Group, ...], model: nn.Module, choices: Mapping[str, Choice], *, path: str

@@ -50,14 +50,11 @@ class NasBench1Shot1Supernet(Supernet):
             for i, forced in enumerate(self.forced)
         ]
         plan = Plan.of(operations, inputs, skip_zeros)
-        fast = self.path == "fast"
-        if fast:
+        cell = self._cell(MixedCell.plain, MixedCell.fast, weights, skip_zeros)
+        if self.path != "plain":
             x = x.contiguous(memory_format=torch.channels_last)
         for layer in self.layers:
-            if isinstance(layer, MixedCell):
-                x = (layer.fast if fast else layer.plain)(x, operations, inputs, plan)
-            else:
-                x = layer(x)
+            x = cell(layer, x, operations, inputs, plan) if isinstance(layer, MixedCell) else layer(x)
         out: Tensor = self.head(x)
         return out
 

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from nasight.spaces._blocks import ResidualReduction, head, stem
 from nasight.spaces._nasbench201 import EDGES, NODES
 from nasight.supernet._base import Supernet
-from nasight.supernet._mix import EPSILON, images, rows, shuffle, weighted_sum
+from nasight.supernet._joined import joined
+from nasight.supernet._mix import images, rows, shuffle, weighted_sum
 
 if TYPE_CHECKING:
     from nasight.spaces._nasbench201 import NasBench201
@@ -58,14 +59,11 @@ class NasBench201Supernet(Supernet):
             shares = weights["edges"]
             operations = operations * shares[:, None]
         active = _active(operations, self.operations, skip_zeros)
-        fast = self.path == "fast"
-        if fast:
+        cell = self._cell(MixedCell.plain, MixedCell.fast, weights, skip_zeros)
+        if self.path != "plain":
             x = x.contiguous(memory_format=torch.channels_last)
         for layer in self.layers:
-            if isinstance(layer, MixedCell):
-                x = (layer.fast if fast else layer.plain)(x, operations, shares, active)
-            else:
-                x = layer(x)
+            x = cell(layer, x, operations, shares, active) if isinstance(layer, MixedCell) else layer(x)
         out: Tensor = self.head(x)
         return out
 
@@ -140,43 +138,24 @@ class MixedCell(nn.Module):
     def _convolutions(
         self, node: Tensor, source: int, weights: Tensor, active: Active, column: dict[str, int]
     ) -> list[tuple[int, Tensor]]:
-        """(edge, weighted and normalised convolution as rows) for the convolutions that leave one node.
-
-        All 3x3 convolutions are one, with their batch norms joined and the architecture weight as the norm's
-        scale. The 1x1 convolutions are never normalised as images: the statistics of a linear map follow from the mean
-        and covariance of its input, so norm and weight fold into the kernel.
-        """
-        wide = [e for e in OUT_OF[source] if "nor_conv_3x3" in active[e]]
-        narrow = [e for e in OUT_OF[source] if "nor_conv_1x1" in active[e]]
-        if not wide and not narrow:
-            return []
-        rectified = F.relu(node)
+        """(edge, weighted and normalised convolution as rows) for the convolutions that leave one node."""
         found = list[tuple[int, Tensor]]()
-        joined: Tensor | None = None
-        if narrow:
-            kernel, bias = self._folded(rows(rectified), narrow, weights[narrow, column["nor_conv_1x1"]])
-        if wide:
-            scale = weights[wide, column["nor_conv_3x3"]].repeat_interleave(self.active)
-            out = F.conv2d(rectified, self.kernels["nor_conv_3x3"][wide].flatten(0, 1), padding=1)
-            same = wide == narrow
-            shift = bias if same else torch.zeros_like(scale)
-            joined = rows(F.batch_norm(out, None, None, weight=scale, bias=shift, training=True))
-            if same:
-                joined = torch.addmm(joined, rows(rectified), kernel.t())
-            found.extend(zip(wide, torch.split(joined, self.active, 1), strict=True))
-        if narrow and wide != narrow:
-            out = torch.addmm(bias, rows(rectified), kernel.t())
-            found.extend(zip(narrow, torch.split(out, self.active, 1), strict=True))
+        edges = {name: [e for e in OUT_OF[source] if name in active[e]] for name in KERNELS}
+        # The sums of both convolutions where the same edges have both, otherwise each alone.
+        together = len(set(map(tuple, edges.values()))) == 1
+        for names in (tuple(KERNELS),) if together else ((name,) for name in KERNELS):
+            leaving = edges[names[0]]
+            if leaving:
+                given = [
+                    (
+                        self.kernels[name][leaving].flatten(0, 1) if name in names else None,
+                        weights[leaving, column[name]].repeat_interleave(self.active) if name in names else None,
+                    )
+                    for name in KERNELS
+                ]
+                out = joined(node, *given[0], *given[1])
+                found.extend(zip(leaving, torch.split(out, self.active, 1), strict=True))
         return found
-
-    def _folded(self, x: Tensor, edges: list[int], weights: Tensor) -> tuple[Tensor, Tensor]:
-        """Kernel (edges * c, c) and bias of weight * norm(conv1x1(x)) as one linear map of the rows x (n, c)."""
-        mean = x.mean(0)
-        covariance = (x.t() @ x) / len(x) - torch.outer(mean, mean)  # (c, c)
-        kernel = self.kernels["nor_conv_1x1"][edges].flatten(0, 1)[..., 0, 0]
-        variance = ((kernel @ covariance) * kernel).sum(1).clamp_min(0)
-        kernel = kernel * (weights.repeat_interleave(self.active) * torch.rsqrt(variance + EPSILON))[:, None]
-        return kernel, -(kernel @ mean)
 
     def _node(
         self,
