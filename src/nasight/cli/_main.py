@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from nasight import __version__
-from nasight.cli import _data, _search, _table, _train
+from nasight.cli import _data, _kernel, _score, _search, _select, _table, _train
 from nasight.errors import RequestError, RunError
 
 app = typer.Typer(
@@ -20,6 +20,9 @@ app = typer.Typer(
 )
 app.command(epilog=_search.EXAMPLES)(_search.search)
 app.command()(_train.train)
+app.command(epilog=_score.EXAMPLES)(_score.score)
+app.command(epilog=_kernel.EXAMPLES)(_kernel.kernel)
+app.command(epilog=_select.EXAMPLES)(_select.select)
 app.add_typer(_data.app, name="data")
 app.add_typer(_table.app, name="table")
 

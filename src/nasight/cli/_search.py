@@ -99,7 +99,9 @@ def search(
 
     progress = _progress()
     if resume is not None and _trainfree.resumes(resume):
-        _trainfree.say(_trainfree.go_on(resume, data_folder=data_folder), as_json=as_json)
+        with _said():
+            found = _trainfree.go_on(resume, data_folder=data_folder)
+        _trainfree.say(found, as_json=as_json)
         return
     if resume is not None:
         with _said():
@@ -130,18 +132,19 @@ def search(
         }
         place = out or f"runs/{_slug(space)}-{method}-{seed}"
         if method in _trainfree.METHODS:
-            found = _trainfree.begin(
-                space,
-                method,
-                data,
-                out=place,
-                preset=preset,
-                seed=seed,
-                top=top,
-                overwrite=overwrite,
-                data_folder=data_folder,
-                settings=settings,
-            )
+            with _said():
+                found = _trainfree.begin(
+                    space,
+                    method,
+                    data,
+                    out=place,
+                    preset=preset,
+                    seed=seed,
+                    top=top,
+                    overwrite=overwrite,
+                    data_folder=data_folder,
+                    settings=settings,
+                )
             _trainfree.say(found, as_json=as_json)
             return
         if top is not None:

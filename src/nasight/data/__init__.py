@@ -5,6 +5,7 @@ from nasight.data._dataset import Dataset
 from nasight.data._download import get
 from nasight.data._files import Available, available, load
 from nasight.data._loader import Loader, Prepared, batches, prepare
+from nasight.data._rows import Rows, rows
 from nasight.data._split import generator_for, split_indices
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Dataset",
     "Loader",
     "Prepared",
+    "Rows",
     "augment",
     "available",
     "batches",
@@ -20,5 +22,6 @@ __all__ = [
     "get",
     "load",
     "prepare",
+    "rows",
     "split_indices",
 ]

@@ -1,0 +1,171 @@
+"""What scores without training are worth on NAS-Bench-201, beside the number of parameters and FLOPs.
+
+    python benchmarks/score_nasbench201.py --data-folder DATA --out runs/scores --report docs/kernels_scores
+
+Scores random cells on CIFAR-10 images at the size that `nasight score` has by default, one run folder a seed (an
+interrupted benchmark goes on), and then looks at DATA/nasbench201.csv.gz, by which nothing here is chosen:
+
+1. rank correlation of every score with test accuracy after 200 epochs, on three data sets, over the first seeds;
+2. EigenNAS's Table 2: of a sample keep the k best by a score, pick by validation accuracy after 12 epochs (of the data
+   set in question, from the table; --validation val200 for that after 200), and report test accuracy after 200. k = 1
+   is the score alone. Over all repeats, each with its own sample, batch and initial weights.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+from pathlib import Path
+from typing import Any
+
+from nasight.kernels import Scores, score
+from nasight.kernels._eigen_search import best_forms
+from nasight.kernels._scored import rank_correlation
+from nasight.tables import Table
+from nasight.tables import load as load_table
+
+METRICS = ("eigen", "eigen-min", "knas", "knas-mean", "naswot", "te-nas", "nasi", "params", "flops")
+DATASETS = {"c10": "CIFAR-10", "c100": "CIFAR-100", "in16": "ImageNet-16-120"}
+KEPT = (1, 5, 20)
+
+
+def spread(values: list[float], digits: int = 2) -> str:
+    deviation = statistics.stdev(values) if len(values) > 1 else 0.0
+    return f"{statistics.mean(values):.{digits}f} ± {deviation:.{digits}f}"
+
+
+def column(table: Table, scores: Scores, name: str) -> list[float]:
+    values = table.column(name)
+    return [float(values[table.index(text)]) for text in scores.architectures]
+
+
+def correlations(runs: list[Scores], table: Table) -> dict[str, dict[str, dict[str, list[float | None]]]]:
+    """Metric -> data set -> kind -> one number a seed."""
+    return {
+        metric: {
+            d: {
+                kind: [rank_correlation(r.goodness(metric), column(table, r, f"{d}_test200"), kind) for r in runs]
+                for kind in ("spearman", "kendall")
+            }
+            for d in DATASETS
+        }
+        for metric in METRICS
+    }
+
+
+def selections(runs: list[Scores], table: Table, validation: str) -> dict[str, dict[str, list[float]]]:
+    """ "metric, k" -> data set -> test accuracy of the cell picked, one number a repeat."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for metric in METRICS:
+        for k in KEPT:
+            row: dict[str, list[float]] = {d: [] for d in DATASETS}
+            for run in runs:
+                kept = [table.index(text) for text, _ in best_forms(table.space, run, metric, k)]
+                for d in DATASETS:
+                    judged = table.column(f"{d}_{validation}")
+                    best = max(kept, key=lambda i: float(judged[i]))
+                    row[d].append(float(table.column(f"{d}_test200")[best]))
+            found[f"{metric}, {k}"] = row
+    return found
+
+
+def at_random(runs: list[Scores], table: Table, validation: str) -> dict[str, dict[str, list[float]]]:
+    """The same with the first k cells of each sample, which no score has chosen."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for k in KEPT:
+        kept = [[table.index(text) for text in run.architectures[:k]] for run in runs]
+        found[f"random, {k}"] = {
+            d: [
+                float(
+                    table.column(f"{d}_test200")[max(cells, key=lambda i: float(table.column(f"{d}_{validation}")[i]))]
+                )
+                for cells in kept
+            ]
+            for d in DATASETS
+        }
+    return found
+
+
+def markdown(facts: dict[str, Any]) -> str:
+    lines = [
+        f"### Rank correlation with test accuracy, {facts['sample']} random cells, {facts['seeds']} seeds",
+        "",
+        f"| score | {' | '.join(f'{d}, Spearman' for d in DATASETS.values())} | CIFAR-10, Kendall | ms a cell |",
+        "|---|---|---|---|---|---|",
+    ]
+    for metric, row in facts["correlations"].items():
+        cells = [spread([v or 0.0 for v in row[d]["spearman"]], 3) for d in DATASETS]
+        cells.append(spread([v or 0.0 for v in row["c10"]["kendall"]], 3))
+        lines.append(f"| {metric} | {' | '.join(cells)} | {1e3 * facts['seconds'][metric]:.0f} |")
+    lines += [
+        "",
+        f"### The cell found, of {facts['sample']}: k best by score, then {facts['validation']} "
+        f"({facts['repeats']} repeats; test accuracy after 200 epochs, %)",
+        "",
+        f"| score, k | {' | '.join(DATASETS.values())} |",
+        "|---|---|---|---|",
+    ]
+    for name, row in facts["selections"].items():
+        lines.append(f"| {name} | {' | '.join(spread(row[d]) for d in DATASETS)} |")
+    best = " | ".join(f"{facts['optimum'][d]:.2f}" for d in DATASETS)
+    return "\n".join([*lines, f"| optimum | {best} |", ""])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data-folder", required=True)
+    parser.add_argument("--out", default="runs/scores")
+    parser.add_argument("--sample", type=int, default=1000)
+    parser.add_argument("--seeds", type=int, default=3, help="of the correlations")
+    parser.add_argument("--repeats", type=int, default=5, help="of the selections; the first seeds are among them")
+    parser.add_argument("--validation", choices=("val12", "val200"), default="val12")
+    parser.add_argument("--report", default=None, help="write REPORT.md and REPORT.json")
+    parser.add_argument("--workers", type=int, default=None)
+    given = parser.parse_args()
+    runs = []
+    for seed in range(max(given.seeds, given.repeats)):
+
+        def tell(done: int, total: int, seed: int = seed) -> None:
+            if done % 160 == 0 or done == total:
+                print(f"seed {seed}: {done} of {total} forms", file=sys.stderr, flush=True)
+
+        runs.append(
+            score(
+                "nasbench201",
+                METRICS,
+                "cifar-10",
+                sample=given.sample,
+                seed=seed,
+                data_folder=given.data_folder,
+                workers=given.workers,
+                out=Path(given.out) / f"seed-{seed}",
+                progress=tell,
+            )
+        )
+    table = load_table(folder=given.data_folder)
+    facts: dict[str, Any] = {
+        "sample": given.sample,
+        "seeds": given.seeds,
+        "repeats": given.repeats,
+        "validation": given.validation,
+        "settings": runs[0].settings,
+        "correlations": correlations(runs[: given.seeds], table),
+        "selections": {
+            **selections(runs[: given.repeats], table, given.validation),
+            **at_random(runs[: given.repeats], table, given.validation),
+        },
+        "seconds": {m: statistics.mean(run.seconds[m] for run in runs) for m in METRICS},
+        "forms": [run.forms for run in runs],
+        "optimum": {d: table.optimum(d) for d in DATASETS},
+    }
+    text = markdown(facts)
+    print(text)
+    if given.report:
+        Path(f"{given.report}.md").write_text(text)
+        Path(f"{given.report}.json").write_text(json.dumps(facts, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,192 @@
+"""`nasight score`: rank architectures without training."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nasight.errors import RequestError
+
+if TYPE_CHECKING:
+    from nasight.kernels import Scores
+
+EXAMPLES = (
+    "Examples: nasight score --space nasbench201 --metric eigen,knas,naswot,te-nas,nasi --data cifar-10 --sample 1000 "
+    "--out runs/s | nasight score --metric eigen --data digits --all --out runs/all | nasight score --resume runs/s | "
+    "nasight score --metric eigen,mine.py:depth --data digits --sample 50"
+)
+SAMPLE = 100
+
+
+def score(
+    space: Annotated[
+        str, typer.Option(help="A space by name, or FILE.py:NAME for your own module with Choices.")
+    ] = "nasbench201",
+    metric: Annotated[
+        str, typer.Option(help="Rows of the score table (see --list) or FILE.py:FUNCTION, joined by commas.")
+    ] = "eigen",
+    data: Annotated[str, typer.Option(help="A data set by name, an .npz file or an image folder.")] = "digits",
+    sample: Annotated[
+        int | None, typer.Option(help=f"So many different architectures (default: {SAMPLE}).", metavar="N")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="One architecture of each form of the space.")] = False,
+    arch: Annotated[
+        list[str] | None, typer.Option(help="Score this architecture (may be given several times).", metavar="TEXT")
+    ] = None,
+    top: Annotated[int, typer.Option(help="How many of the best to print for each metric.", metavar="N")] = 10,
+    seed: Annotated[int, typer.Option(help="Initial weights, batch and sample follow from it.")] = 0,
+    batch: Annotated[
+        int | None, typer.Option(help="Examples for every metric (default: each its own).", metavar="N")
+    ] = None,
+    resolution: Annotated[
+        int, typer.Option(help="Shrink larger images to so many pixels a side; 0: leave them.", metavar="N")
+    ] = 16,
+    channels: Annotated[int | None, typer.Option(help="Channels of the first cell.", metavar="N")] = None,
+    cells: Annotated[
+        int | None, typer.Option(help="Cells (nasbench201, nasbench1shot1: in each of three stages).", metavar="N")
+    ] = None,
+    width: Annotated[int | None, typer.Option(help="Width of the layers (mlp).", metavar="N")] = None,
+    layers: Annotated[int | None, typer.Option(help="Layers (mlp).", metavar="N")] = None,
+    out: Annotated[
+        str | None, typer.Option(help="Keep the scores here; go on where a call stopped.", metavar="FOLDER")
+    ] = None,
+    resume: Annotated[
+        str | None, typer.Option(help="Go on with the last call on this folder.", metavar="FOLDER")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes (default: as many as cores).", metavar="N")] = None,
+    data_folder: Annotated[
+        str | None, typer.Option(help="Where data sets are (default: $NASIGHT_DATA, else your cache).", metavar="F")
+    ] = None,
+    list_scores: Annotated[bool, typer.Option("--list", help="Print the score table and exit.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object on standard output and nothing else.")
+    ] = False,
+) -> None:
+    """Rank architectures without training: Eigen-NAS, KNAS, NASWOT, TE-NAS, NASI, or a metric of your own."""
+    if list_scores:
+        _list(as_json)
+        return
+    from nasight.kernels import resume_score
+    from nasight.kernels import score as start
+
+    if top < 1:
+        raise RequestError(f"--top must be at least 1, got {top}")
+    with progress() as report:
+        try:
+            if resume is not None:
+                found = resume_score(resume, data_folder=data_folder, workers=workers, progress=report)
+            else:
+                _one_of(sample, every, arch)
+                size = {"channels": channels, "cells": cells, "width": width}
+                found = start(
+                    space,
+                    metric,
+                    data,
+                    architectures=arch or None,
+                    sample=None if every or arch else sample if sample is not None else SAMPLE,
+                    all_distinct=every,
+                    seed=seed,
+                    size={key: value for key, value in size.items() if value is not None},
+                    batch=batch,
+                    resolution=resolution or None,
+                    space_options=None if layers is None else {"layers": layers},
+                    data_folder=data_folder,
+                    workers=workers,
+                    out=out,
+                    progress=report,
+                )
+        except KeyboardInterrupt:
+            place = resume or out
+            if place is not None:
+                typer.echo(f"stopped; go on with: nasight score --resume {place}", err=True)
+            raise
+    if as_json:
+        typer.echo(json.dumps({**found.to_dict(), "run": resume or out}))
+    else:
+        typer.echo(_text(found, top, resume or out))
+
+
+def _one_of(sample: int | None, every: bool, arch: list[str] | None) -> None:
+    if (sample is not None) + every + bool(arch) > 1:
+        raise RequestError("give one of --sample, --all and --arch")
+
+
+def _text(found: Scores, top: int, out: str | None) -> str:
+    lines = [f"{len(found.architectures)} architectures of {found.settings['space']}, {found.forms} forms scored"]
+    if found.failed:
+        lines[0] += f", {len(found.failed)} without a score of some kind (worst)"
+    for metric in found.values:
+        better = "highest" if found.directions[metric] == "high" else "lowest"
+        lines += ["", f"{metric}: {better} first, {1e3 * found.seconds[metric]:.0f} ms a form"]
+        lines += [f"  {value:>14.6g}  {text}" for text, value in found.top(metric, top)]
+    if len(found.values) > 1:
+        lines += ["", "rank correlation (Spearman; every metric turned so that more is better)"]
+        lines += _aligned([("", *found.values), *_correlations(found)])
+    if out is not None:
+        lines += ["", f"scores  {out}/scores.jsonl, {out}/result.json"]
+    return "\n".join(lines)
+
+
+def _correlations(found: Scores) -> Iterator[tuple[str, ...]]:
+    for metric, others in found.correlations().items():
+        yield (metric, *("-" if value is None else f"{value:.2f}" for value in others.values()))
+
+
+def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return [
+        "  " + "  ".join(c.rjust(w) if i else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))
+        for row in rows
+    ]
+
+
+def _list(as_json: bool) -> None:
+    from nasight.kernels import SCORES
+
+    rows = [
+        {
+            "metric": row.name,
+            "better": row.direction,
+            "batch": row.batch,
+            "batch_norm": row.batch_norm,
+            "worst": row.failed,
+            "cost": row.cost,
+            "paper": row.paper,
+        }
+        for row in SCORES.values()
+    ]
+    if as_json:
+        typer.echo(json.dumps({"scores": rows}))
+        return
+    table = [tuple(rows[0]), *(tuple(str(value) for value in row.values()) for row in rows)]
+    widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
+    for row in table:
+        typer.echo("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip())
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[int, int], None]]:
+    """A bar with the time left on a terminal, a line at every tenth otherwise; both on standard error."""
+    if sys.stderr.isatty():
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("scored"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+            task = bars.add_task("scored", total=None)
+            yield lambda done, total: bars.update(task, completed=done, total=total)
+        return
+    tenths = 0
+
+    def line(done: int, total: int) -> None:
+        nonlocal tenths
+        if total and done * 10 // total > tenths:
+            tenths = done * 10 // total
+            typer.echo(f"{done} of {total} forms scored", err=True)
+
+    yield line

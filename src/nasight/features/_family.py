@@ -1,0 +1,113 @@
+"""Sets of feature maps: what a search asks of them, and rows of features that are made block by block."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from nasight.errors import RequestError
+
+Config = dict[str, Any]
+"""One feature map of a set, in JSON values."""
+
+
+class RowSource(Protocol):
+    """Rows of features that need not exist all at once."""
+
+    @property
+    def n(self) -> int: ...
+
+    @property
+    def dimension(self) -> int: ...
+
+    @property
+    def sparse(self) -> bool: ...
+
+    def rows(self, start: int, stop: int) -> Any:
+        """The rows from start to stop, float32: an array, or a CSR matrix if `sparse`."""
+        ...
+
+
+class ArrayRows:
+    """A matrix that exists, as a row source; a view for float32 arrays and CSR matrices."""
+
+    def __init__(self, matrix: Any) -> None:
+        self.sparse = bool(sparse.issparse(matrix))
+        self.matrix = sparse.csr_matrix(matrix, dtype=np.float32) if self.sparse else np.asarray(matrix, np.float32)
+        if self.matrix.ndim != 2:
+            raise RequestError(f"features must be a matrix (rows, dimension), got shape {self.matrix.shape}")
+        self.n, self.dimension = self.matrix.shape
+
+    def rows(self, start: int, stop: int) -> Any:
+        return self.matrix[start:stop]
+
+
+class FittedFamily(ABC):
+    """A set of feature maps that knows the statistics of the training rows."""
+
+    @abstractmethod
+    def features(
+        self,
+        rows: Any,
+        configs: Sequence[Config],
+        assignment: NDArray[np.int64],
+        dimension: int,
+        seed: int,
+        index: NDArray[np.int64] | None = None,
+    ) -> RowSource:
+        """Features of rows, row i by configs[assignment[i]]; all configurations share the draws of the seed.
+
+        With `index`, of the rows rows[index], in this order, and assignment[i] belongs to rows[index[i]]. What is
+        learned about `rows` on the way is kept for the next call with the same object, which must not change.
+        """
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Forget everything but the statistics of the training rows that are cheap to keep."""
+
+
+class Family(ABC):
+    """A set of feature maps to choose from."""
+
+    name: str
+    solver: str
+    """What a linear model over these features is fitted with: "ridge" or "svm"."""
+    sized: bool = True
+    """Whether the number of features can be chosen; if not, the maps have their own and `dimension` is not read."""
+
+    @abstractmethod
+    def sample(self, count: int, rng: np.random.Generator) -> list[Config]:
+        """`count` configurations, no two alike; all of the set, in random order, where it has no more."""
+
+    @abstractmethod
+    def fit(self, rows: Any, labels: Any) -> FittedFamily:
+        """The set with the statistics of these training rows."""
+
+    @abstractmethod
+    def transformer(self, config: Config, dimension: int, seed: int) -> Any:
+        """The scikit-learn transformer that, fitted on the training rows, gives the features of one configuration."""
+
+
+def config_seed(config: Config, seed: int) -> int:
+    """A seed below 2^31 of its own for each configuration."""
+    digest = hashlib.sha256(json.dumps([seed, config], sort_keys=True).encode()).digest()
+    return int.from_bytes(digest[:4], "big") >> 1
+
+
+def chosen(rows: Any, assignment: Any, index: Any, configs: Sequence[Config]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The row numbers and the configuration of each, checked."""
+    size = rows.shape[0] if hasattr(rows, "shape") else len(rows)
+    where = np.arange(size) if index is None else np.asarray(index, np.int64)
+    which = np.asarray(assignment, np.int64)
+    if which.shape != where.shape:
+        raise RequestError(f"{len(where)} rows need {len(where)} assignments, got shape {which.shape}")
+    if len(which) and not 0 <= which.min() <= which.max() < len(configs):
+        raise RequestError(f"assignments must be 0 to {len(configs) - 1}, got {which.min()} to {which.max()}")
+    return where, which

@@ -1,0 +1,73 @@
+"""What a selection was asked for."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from nasight.errors import RequestError
+from nasight.features._methods import SCORES, method
+
+UNITS = {"": 1, "B": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+
+
+class SelectSettings(BaseModel):
+    """Everything that a selection follows from, beside its rows and a family of the user's own."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    maps: str
+    data: str
+    target: str | None = None
+    method: str = "fast-weight-sharing"
+    configs: int
+    dimension: int = 10_000
+    validation: float | int | str | None = None
+    examples: int | None = None
+    score: str = "accuracy"
+    max_calls: int | None = None
+    max_seconds: float | None = None
+    seed: int = 0
+    oracle: bool = False
+    memory: int | None = None
+    penalty: float = 0.5
+
+
+def resolve(**given: Any) -> SelectSettings:
+    """Settings with the method's own number of configurations, checked."""
+    given["configs"] = method(given["method"]).configs if given.get("configs") is None else given["configs"]
+    return checked({**given, "memory": memory_bytes(given.get("memory"))})
+
+
+def checked(values: dict[str, Any]) -> SelectSettings:
+    try:
+        settings = SelectSettings(**values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise RequestError(f"{where}: {first['msg'].lower()}, got {first['input']!r}") from None
+    if settings.score not in SCORES:
+        raise RequestError(f"there is no score {settings.score!r}; there are {', '.join(SCORES)}")
+    for name in ("configs", "dimension", "max_calls", "max_seconds", "examples", "penalty"):
+        value = getattr(settings, name)
+        if value is not None and not value > 0:
+            raise RequestError(f"{name} is more than 0, got {value}")
+    if settings.seed < 0:
+        raise RequestError(f"seed is at least 0, got {settings.seed}")
+    return settings
+
+
+def memory_bytes(size: int | str | None) -> int | None:
+    """Bytes from '4G', '500M' or a number.
+
+    >>> memory_bytes("1.5K")
+    1536
+    """
+    if size is None:
+        return None
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([BKMGT]?)(?:I?B)?", str(size).strip().upper())
+    if match is None or float(match[1]) <= 0:
+        raise RequestError(f"memory is a number of bytes like 4G or 500M, got {size!r}")
+    return int(float(match[1]) * UNITS[match[2]])

@@ -1,0 +1,124 @@
+"""The scores, one row each: what is computed, on what, which way is better, what a network without a score gets.
+
+All are computed on a network with its initial weights, which follow from the seed. Batch norms use the statistics of
+the batch (as constants where gradients are taken; see `_empirical`).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor, nn
+
+from nasight.errors import RequestError
+from nasight.kernels import _scores as s
+
+Metric = Callable[[nn.Module, Tensor, Tensor], float]
+WORST = 1e30
+"""Beyond any score: what a failure counts, with the sign of the direction, where zero is not the worst."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """One row: `function(network, x, y)` on `batch` examples, or the sum of the ranks by other rows (`ranks`)."""
+
+    name: str
+    function: Metric | None
+    direction: str = "high"
+    """"high" or "low": which is better."""
+    batch: int = 32
+    batch_norm: str = "train"
+    cost: str = ""
+    paper: str = ""
+    worst: float | None = None
+    """The score of an architecture that is no network, or of which the function finds no finite number."""
+    ranks: tuple[str, ...] = ()
+    thin: bool = False
+    """Measured on the smallest network of the space and noise of 3 x 3 pixels, where patterns can coincide."""
+
+    @property
+    def failed(self) -> float:
+        return self.worst if self.worst is not None else (-WORST if self.direction == "high" else WORST)
+
+
+ROWS = (
+    Score("eigen", s.eigen, batch=16, cost="1 forward, 1 backward, contractions", paper="Zhu et al. 2022", worst=0.0),
+    Score("eigen-min", s.eigen_min, cost="as knas, and N^3", paper="Zhu et al. 2022", worst=0.0),
+    Score("knas", s.knas, batch=16, cost="as eigen, and N^2 parameters", paper="Xu et al. 2021", worst=0.0),
+    Score("knas-mean", s.knas_mean, batch=16, cost="1 forward, 1 backward", paper="Xu et al. 2021", worst=0.0),
+    Score("naswot", s.naswot, batch=128, cost="1 forward, N^2 units", paper="Mellor et al. 2021"),
+    Score("condition", s.condition, direction="low", cost="as eigen-min", paper="Chen et al. 2021"),
+    Score("regions", s.regions, batch=1000, cost="1 thin forward", paper="Chen et al. 2021", worst=0.0, thin=True),
+    Score(
+        "te-nas",
+        None,
+        direction="low",
+        cost="condition and regions",
+        paper="Chen et al. 2021",
+        ranks=("condition", "regions"),
+    ),
+    Score("nasi", s.nasi, batch=64, cost="1 forward, 1 backward", paper="Shu et al. 2022", worst=0.0),
+    Score("params", s.params, batch=2, batch_norm="none", cost="none", paper="baseline", worst=0.0),
+    Score("flops", s.flops, batch=2, cost="1 forward of 2", paper="baseline", worst=0.0),
+)
+SCORES: dict[str, Score] = {row.name: row for row in ROWS}
+
+
+def register(name: str, function: Metric, *, direction: str = "high", **row: Any) -> Score:
+    """Add a metric of one's own: `register("depth", lambda network, x, y: len(list(network.modules())))`."""
+    if direction not in ("high", "low"):
+        raise RequestError(f"direction must be 'high' or 'low', got {direction!r}")
+    if name in SCORES:
+        raise RequestError(f"there is a score {name!r} already; choose another name")
+    SCORES[name] = Score(name, function, direction, **row)
+    return SCORES[name]
+
+
+def score_row(name: str) -> Score:
+    """The row of this name; FILE.py:NAME, with a leading '-' where less is better, is a function in a file."""
+    if name in SCORES:
+        return SCORES[name]
+    if ".py:" in name:
+        function = FromFile(name.removeprefix("-"))
+        function.load()
+        return Score(name, function, "low" if name.startswith("-") else "high", cost="your own")
+    near = get_close_matches(name, SCORES, 1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise RequestError(f"there is no score {name!r}, only {', '.join(SCORES)}{hint}")
+
+
+@dataclass(frozen=True)
+class FromFile:
+    """A function in a Python file, found again in every process."""
+
+    place: str
+
+    def load(self) -> Metric:
+        return _function(self.place)
+
+    def __call__(self, network: nn.Module, x: Tensor, y: Tensor) -> float:
+        return self.load()(network, x, y)
+
+
+@cache
+def _function(place: str) -> Metric:
+    file, _, name = place.rpartition(":")
+    path = Path(file).expanduser().resolve()
+    spec = importlib.util.spec_from_file_location(f"nasight_metric_{path.stem}", path) if path.is_file() else None
+    if spec is None or spec.loader is None:
+        raise RequestError(f"there is no file {file!r}")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise RequestError(f"{file!r} cannot be run: {type(error).__name__}: {error}") from error
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise RequestError(f"{file!r} defines no function {name!r}")
+    return function  # type: ignore[no-any-return]
