@@ -30,3 +30,12 @@ def torch_threads(number: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+@contextmanager
+def threads(number: int) -> Iterator[None]:
+    """So many threads inside for torch and for the linear algebra of numpy and scipy."""
+    from threadpoolctl import threadpool_limits
+
+    with torch_threads(number), threadpool_limits(number):
+        yield

@@ -47,6 +47,7 @@ def select(
     penalty: Annotated[float, typer.Option(help="Ridge's lambda.")] = 0.5,
     memory: Annotated[str | None, option("What a solver call may take: 4G, 500M.", metavar="SIZE")] = None,
     seed: Annotated[int, typer.Option(help="Everything random follows from it.")] = 0,
+    threads: Annotated[int | None, typer.Option(help="How many share the work.")] = None,
     oracle: Annotated[
         bool, typer.Option("--oracle", help="Also train each incumbent alone, outside the clock, and test it.")
     ] = False,
@@ -88,6 +89,7 @@ def select(
                 max_calls=max_calls,
                 max_seconds=None if max_seconds is None else seconds(max_seconds),
                 seed=seed,
+                threads=threads,
                 oracle=oracle,
                 memory=memory,
                 penalty=penalty,

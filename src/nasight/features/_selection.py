@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from nasight.data import rows as load_rows
 from nasight.errors import RequestError
 from nasight.features._families import family as load_family
-from nasight.features._family import Config
-from nasight.features._problem import Bench, split
+from nasight.features._family import Config, Family
+from nasight.features._problem import Bench, Problem, split
 from nasight.features._run import Incumbent, Progress, Row, Run
-from nasight.features._settings import checked, resolve
+from nasight.features._settings import SelectSettings, checked, resolve
+from nasight.reproducible import threads as threads_of
 from nasight.runs import RunFolder
 
 
@@ -59,6 +60,7 @@ def select(
     oracle: bool = False,
     memory: int | str | None = None,
     penalty: float = 0.5,
+    threads: int | None = None,
     out: str | Path | None = None,
     overwrite: bool = False,
     data_folder: str | Path | None = None,
@@ -81,6 +83,7 @@ def select(
     oracle : also train the incumbent alone at the full dimension, outside the clock, for its test accuracy.
     memory : bytes ("4G") that a solver call may take.
     penalty : ridge's lambda.
+    threads : how many share the work; torch's number by default. A resumed run takes as many as before.
     out : a run folder; `resume` goes on with it after an interruption.
     """
     rows = load_rows(data, target=target, folder=data_folder)
@@ -100,6 +103,7 @@ def select(
         oracle=oracle,
         memory=memory,
         penalty=penalty,
+        threads=threads,
     )
     family = load_family(maps)
     problem = split(rows, validation, examples)
@@ -107,8 +111,7 @@ def select(
     if out is not None:
         about = {"settings": settings.model_dump(), "data": {"name": rows.name, "fingerprint": rows.fingerprint}}
         folder = RunFolder.create(out, kind="select", about=about, overwrite=overwrite)
-    bench = Bench(family, problem, penalty=penalty, memory=settings.memory, seed=seed)
-    return _finished(Run(family, bench, settings, folder), progress)
+    return _run(family, problem, settings, folder, progress)
 
 
 def resume(
@@ -138,10 +141,14 @@ def resume(
         )
     family = load_family(settings.maps if maps is None else maps)
     problem = split(rows, settings.validation, settings.examples)
-    bench = Bench(family, problem, penalty=settings.penalty, memory=settings.memory, seed=settings.seed)
-    return _finished(Run(family, bench, settings, folder), progress)
+    return _run(family, problem, settings, folder, progress)
 
 
-def _finished(run: Run, progress: Progress | None) -> Selection:
-    run.go(progress)
+def _run(
+    family: Family, problem: Problem, settings: SelectSettings, folder: RunFolder | None, progress: Progress | None
+) -> Selection:
+    with threads_of(settings.threads):
+        bench = Bench(family, problem, penalty=settings.penalty, memory=settings.memory, seed=settings.seed)
+        run = Run(family, bench, settings, folder)
+        run.go(progress)
     return Selection(run.result(), run.history, run.path, run.bench, run.incumbent)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import torch
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from nasight.errors import RequestError
@@ -33,12 +34,14 @@ class SelectSettings(BaseModel):
     oracle: bool = False
     memory: int | None = None
     penalty: float = 0.5
+    threads: int
 
 
 def resolve(**given: Any) -> SelectSettings:
     """Settings with the method's own number of configurations, checked."""
     given["configs"] = method(given["method"]).configs if given.get("configs") is None else given["configs"]
-    return checked({**given, "memory": memory_bytes(given.get("memory"))})
+    threads = torch.get_num_threads() if given.get("threads") is None else given["threads"]
+    return checked({**given, "memory": memory_bytes(given.get("memory")), "threads": threads})
 
 
 def checked(values: dict[str, Any]) -> SelectSettings:
@@ -50,7 +53,7 @@ def checked(values: dict[str, Any]) -> SelectSettings:
         raise RequestError(f"{where}: {first['msg'].lower()}, got {first['input']!r}") from None
     if settings.score not in SCORES:
         raise RequestError(f"there is no score {settings.score!r}; there are {', '.join(SCORES)}")
-    for name in ("configs", "dimension", "max_calls", "max_seconds", "examples", "penalty"):
+    for name in ("configs", "dimension", "max_calls", "max_seconds", "examples", "penalty", "threads"):
         value = getattr(settings, name)
         if value is not None and not value > 0:
             raise RequestError(f"{name} is more than 0, got {value}")

@@ -121,7 +121,7 @@ def _next(product: Array, covariance: Array, alpha: float, e: Array, t: Array, e
         return product
     if not exact:
         return product + alpha * covariance
-    cross = np.multiply.outer(alpha * e, t)
+    cross: Array = np.multiply.outer(alpha * e, t)
     return product + alpha**2 * covariance + (cross + cross.T)
 
 
