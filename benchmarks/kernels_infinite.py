@@ -4,8 +4,8 @@
 
 The first table is `nasight.kernels.ntk` alone: N points of norm 1 (and of norms spread by a factor of four), L layers,
 the five activations in turn. The second table times it in turn with the same recursion whose expectations are
-tensor Gauss-Hermite sums for every pair of points, of the order that reaches an accuracy of 1e-8. Both run in one thread
-and are timed by the processor's clock, which other work on the machine disturbs less; wall time stands beside it.
+tensor Gauss-Hermite sums for every pair of points, of the order that reaches an accuracy of 1e-8. Both run in one
+thread and are timed by the processor's clock, which other work on the machine disturbs less; wall time stands beside.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from nasight.architecture import Architecture
     from nasight.errors import RequestError, RunError
+    from nasight.features import FeatureMapSelector, select
     from nasight.geometry import ExponentiatedGradient, MirrorDescent
     from nasight.search import Run, resume, search
     from nasight.spaces._module import Choice
@@ -26,12 +27,14 @@ _WHERE = {
     "Architecture": "architecture",
     "Choice": "spaces._module",
     "ExponentiatedGradient": "geometry",
+    "FeatureMapSelector": "features",
     "MirrorDescent": "geometry",
     "RequestError": "errors",
     "Run": "search",
     "RunError": "errors",
     "resume": "search",
     "search": "search",
+    "select": "features",
     "train": "training",
 }
 
@@ -39,6 +42,7 @@ __all__ = [
     "Architecture",
     "Choice",
     "ExponentiatedGradient",
+    "FeatureMapSelector",
     "MirrorDescent",
     "RequestError",
     "Run",
@@ -46,6 +50,7 @@ __all__ = [
     "__version__",
     "resume",
     "search",
+    "select",
     "train",
 ]
 

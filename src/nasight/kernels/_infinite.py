@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, overload
 
 import numpy as np
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_limits
 
 from nasight.errors import RequestError
 from nasight.kernels._activations import SLOPE, Array, checked, checked_slope, mean
@@ -81,7 +81,7 @@ def ntk(
 
     >>> import numpy as np
     >>> K = ntk(np.eye(2), ["relu", "relu", "relu"], [1, 1])
-    >>> round(float(K[0, 0]), 3), ntk(np.eye(2), ["relu"] * 3, [1, 1], form="printed")[0, 0]
+    >>> round(float(K[0, 0]), 3), float(ntk(np.eye(2), ["relu"] * 3, [1, 1], form="printed")[0, 0])
     (15.977, 9.0)
     """
     names, alphas = checked(activations, skips)

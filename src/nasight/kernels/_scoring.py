@@ -34,7 +34,7 @@ SIZES: Mapping[str, dict[str, int]] = {
 }
 """The size at which the networks of a space are scored unless another is given: as deep as the spaces' papers search
 or train them, but narrow; images are 16 pixels a side. Depth is not to be saved on: size of gradients compounds
-over cells, and with one cell a stage the trace orders NAS-Bench-201's cells the other way round.
+over cells, and in a trial on 130 cells of NAS-Bench-201 the trace with one cell a stage ranked them the wrong way.
 """
 ENUMERABLE = 100_000
 Progress = Callable[[int, int], None]
