@@ -3,9 +3,9 @@
     python benchmarks/score_nasbench201.py --data-folder DATA --out runs/scores --report docs/kernels_scores
 
 Scores random cells on CIFAR-10 images at the size that `nasight score` has by default, one run folder a seed (an
-interrupted benchmark goes on), and then looks at DATA/nasbench201.csv.gz. One thing was chosen with that table in view:
-the default size has five cells a stage because with one, on 130 cells, the trace ranked them the wrong way round, and of
-three sizes with five cells, tried on 60 cells, the best and cheapest was kept. All else was fixed before.
+interrupted benchmark goes on), and then looks at DATA/nasbench201.csv.gz. One thing was chosen with that table in
+view: the default size has five cells a stage because with one, on 130 cells, the trace ranked them the wrong way
+round, and of three sizes with five cells, tried on 60 cells, the best and cheapest was kept. All else was fixed before.
 
 1. rank correlation of every score with test accuracy after 200 epochs, on three data sets, over the first seeds;
 2. EigenNAS's Table 2: of a sample keep the k best by a score, pick by validation accuracy after 12 epochs (of the data
