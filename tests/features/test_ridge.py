@@ -168,7 +168,7 @@ def test_a_matrix_larger_than_the_bound_streams_under_it(form: str, tolerance: f
     assert peak <= model.peak_bytes <= memory
 
 
-def test_one_pass_is_enough_for_a_streamed_primal_solve() -> None:
+def test_a_streamed_primal_solve_reads_the_rows_twice() -> None:
     rng = np.random.default_rng(4)
     source = Source(rng.standard_normal((4000, 50)).astype(np.float32))
     model = ridge(source, rng.standard_normal((4000, 2)), memory=700_000, tolerance=1e-6)

@@ -10,7 +10,7 @@ from torch import Tensor
 from nasight.errors import RequestError
 from nasight.spaces import load
 from nasight.supernet import Supernet
-from nasight.supernet._darts_depthwise import average_pool, depthwise
+from nasight.supernet._depthwise import average_pool, depthwise
 from nasight.supernet._fold import add_normalised, normalised_relu
 
 torch.set_num_threads(1)

@@ -70,5 +70,5 @@ def test_weights_that_do_not_fit_are_refused():
         supernet(torch.randn(3, 6), {"activations": torch.ones(3, 5)})
     with pytest.raises(RequestError, match=r"weights\['skips'\] must have shape \(2, 2\), got \(3, 2\)"):
         supernet(torch.randn(3, 6), {"activations": torch.ones(3, 5), "skips": torch.ones(3, 2)})
-    with pytest.raises(RequestError, match="path must be one of fast, plain, got 'slow'"):
+    with pytest.raises(RequestError, match="path must be one of fast, plain, compiled, got 'slow'"):
         Mlp().supernet(path="slow")

@@ -138,6 +138,7 @@ def test_a_compiled_cell_equals_the_plain_one_in_outputs_and_gradients_without_a
     assert not counters["graph_break"]
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")
 def test_only_training_passes_over_all_operations_are_compiled():
     space = NasBench201()
     supernet = space.supernet(SHAPE, 4, path="compiled", **SIZE)

@@ -10,7 +10,7 @@ from nasight.spaces._darts import EDGES, NODES
 from nasight.spaces._darts_network import shifted
 from nasight.spaces._darts_text import INPUTS
 from nasight.supernet._darts_cell import CONVOLUTIONS, INTO, OUT_OF, STRIDED, Active, MixedCell, pass_by
-from nasight.supernet._darts_depthwise import average_pool, depthwise
+from nasight.supernet._depthwise import average_pool, depthwise
 from nasight.supernet._fold import add_normalised, normalised_relu
 from nasight.supernet._mix import images, rows, shuffle, weighted_sum
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from nasight.spaces._blocks import ResidualReduction, head, stem
 from nasight.spaces._nasbench201 import EDGES, NODES
 from nasight.supernet._base import Supernet
+from nasight.supernet._depthwise import average_pool
 from nasight.supernet._joined import joined
 from nasight.supernet._mix import images, rows, shuffle, weighted_sum
 
@@ -131,7 +132,7 @@ class MixedCell(nn.Module):
             for e, part in self._convolutions(node, source, weights, active, column):
                 parts[EDGES[e][1]].append(part)
             pooled = any("avg_pool_3x3" in active[e] for e in OUT_OF[source])
-            pools.append(rows(F.avg_pool2d(node, 3, 1, 1, count_include_pad=False)) if pooled else node)
+            pools.append(rows(average_pool(node)) if pooled else node)
             nodes.append(self._node(source + 1, nodes, pools, parts[source + 1], weights, shares, active, column))
         return nodes[-1]
 
