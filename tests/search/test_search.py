@@ -112,7 +112,7 @@ def test_rs_ws_picks_among_candidates_and_leaves_the_weights_uniform(tiny: Calla
         ({"size": {"channels": 6}, "method": "pc-darts"}, "6 channels cannot be cut into 4 equal parts"),
         ({"examples": 12}, "12 training rows are too few for 10 classes"),
         ({"data": "digitz"}, "digitz"),
-        ({"path": "slow"}, "path must be one of fast, plain, got 'slow'"),
+        ({"path": "slow"}, "path must be one of fast, plain, compiled, got 'slow'"),
         ({"epochs": 2, "warmup": 2}, "2 epochs leave none for the architecture after 2 of warm-up"),
     ],
 )
