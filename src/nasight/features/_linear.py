@@ -38,6 +38,7 @@ class LinearModel:
     """The most memory that the solver held at once, beside the rows it was given."""
     seconds: float = 0.0
     objective: float = float("nan")
+    """What was minimised, at these weights, to about the tolerance asked for."""
     iterations: int = 0
     excess: float = float("nan")
     """Bound on how far the objective is above its minimum, relative to it."""
