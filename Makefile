@@ -13,6 +13,7 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP)
 	$(BIN)/nasight search --preset tiny --data digits --method gaea-darts --objective erm --seed 0 --threads 1 --out runs/demo --overwrite
 	$(BIN)/nasight train runs/demo --preset tiny --seeds 2
+	@echo "The search at a glance: runs/demo/search.svg"
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
