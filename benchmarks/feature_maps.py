@@ -22,7 +22,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from nasight.cli._select import bounds_of
 from nasight.data import Rows, rows
 from nasight.features import METHODS, Selection, correlation, family, resume, select
 from nasight.features._methods import Call
@@ -30,7 +29,7 @@ from nasight.features._problem import Bench, split
 from nasight.features._run import Run
 from nasight.features._settings import resolve
 from nasight.parallel import map_resumable
-from nasight.report._selection import Panel, Series, panels_svg
+from nasight.report._panels import Panel, Series, panels_svg
 from nasight.runs import read_json, write_atomic, write_json
 
 DEFAULTS: dict[str, dict[str, Any]] = {
@@ -250,7 +249,7 @@ def bounds_report(jobs: list[Job], results: list[dict[str, Any]]) -> tuple[str, 
     measured = {kind: max(row[f"excess_{kind}"] for row in exact) for kind in ("error", "loss")}
     text += ["", "| bound | value | constants | probability | vacuous | largest measured, exact choice | loss |"]
     text += ["|---|---|---|---|---|---|---|"]
-    for bound in bounds_of(results[0]["result"], 0.05):
+    for bound in b.of_selection(results[0]["result"], 0.05):
         kind = "error" if bound.constant is None else "loss"
         constants = "the paper's" if bound.constant is None else f"unknown, {bound.constant:g} taken"
         text.append(

@@ -121,6 +121,20 @@ class RunFolder:
             raise RequestError(f"{folder.path} is a {about.get('kind')!r} run, not a {kind!r} run")
         return folder
 
+    @classmethod
+    def go_on(cls, path: str | Path, *, kind: str, holds: str, settings: Mapping[str, Any]) -> RunFolder:
+        """The run of these settings, new or as it was left; one of other settings is refused."""
+        if not (Path(path) / "run.json").is_file():
+            return cls.create(path, kind=kind, about={"settings": settings})
+        folder = cls.open(path, kind=kind)
+        before = folder.about.get("settings", {})
+        for key, value in settings.items():
+            if before.get(key) != value:
+                raise RequestError(
+                    f"{path} holds {holds} with {key} {before.get(key)!r}, not {value!r}; choose another --out"
+                )
+        return folder
+
     @property
     def about(self) -> dict[str, Any]:
         about: dict[str, Any] = read_json(self.path / "run.json")

@@ -15,11 +15,11 @@ import pytest
 from typer.testing import CliRunner
 
 from nasight.cli._main import app, main
-from nasight.cli._select import bounds_of
 from nasight.data import rows
 from nasight.errors import RequestError
 from nasight.features import METHODS, Selection, resume, select
 from nasight.features._problem import split
+from nasight.trust.bounds import of_selection
 
 TINY: dict[str, Any] = {"data": "digits", "configs": 8, "dimension": 60}
 
@@ -60,7 +60,7 @@ def test_lines_name_the_choice_and_bounds_say_what_they_assume(tmp_path: Path) -
 
 def test_the_bounds_of_a_run_use_its_own_sizes() -> None:
     result = {"training_rows": 100, "validation_rows": 10, "configs": 256, "norm": 30.0, "maps": "fourier"}
-    found = {bound.name: bound for bound in bounds_of(result, 0.05)}
+    found = {bound.name: bound for bound in of_selection(result, 0.05)}
     corollaries = [f"Corollary {number}" for number in ("A.1", "A.2", "3.1", "A.3", "3.2", "A.4")]
     assert list(found) == ["Theorem A.2", "Theorem 3.1", *corollaries]
     assert all(bound.vacuous() for name, bound in found.items() if name.startswith("Theorem"))

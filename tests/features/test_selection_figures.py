@@ -3,7 +3,7 @@
 import re
 from xml.etree import ElementTree
 
-from nasight.report._selection import Panel, Series, panels_svg
+from nasight.report._panels import Panel, Series, panels_svg
 
 
 def lines(svg: str) -> list[list[tuple[float, float]]]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nasight.cli._shared import counting
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ def score(
 
     if top < 1:
         raise RequestError(f"--top must be at least 1, got {top}")
-    with progress() as report:
+    with counting("scored", "forms scored", transient=True) as report:
         try:
             if resume is not None:
                 found = resume_score(resume, data_folder=data_folder, workers=workers, progress=report)
@@ -167,26 +166,3 @@ def _list(as_json: bool) -> None:
     widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
     for row in table:
         typer.echo("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip())
-
-
-@contextmanager
-def progress() -> Iterator[Callable[[int, int], None]]:
-    """A bar with the time left on a terminal, a line at every tenth otherwise; both on standard error."""
-    if sys.stderr.isatty():
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        columns = (TextColumn("scored"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-            task = bars.add_task("scored", total=None)
-            yield lambda done, total: bars.update(task, completed=done, total=total)
-        return
-    tenths = 0
-
-    def line(done: int, total: int) -> None:
-        nonlocal tenths
-        if total and done * 10 // total > tenths:
-            tenths = done * 10 // total
-            typer.echo(f"{done} of {total} forms scored", err=True)
-
-    yield line

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from nasight.cli._shared import option
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
@@ -21,10 +22,6 @@ EXAMPLES = (
     "--seed 0 --out runs/b | "
     "nasight search --resume runs/b"
 )
-
-
-def option(help: str, *names: str, metavar: str | None = None) -> Any:
-    return typer.Option(*names, help=help, metavar=metavar, show_default=False)
 
 
 def search(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from nasight.cli._shared import option
 from nasight.cli._table import seconds
 from nasight.errors import RequestError
 
@@ -24,10 +25,6 @@ EXAMPLES = (
     "nasight select --data my.csv --target label --bounds | "
     "nasight select --resume runs/f"
 )
-
-
-def option(help: str, *names: str, metavar: str | None = None) -> Any:
-    return typer.Option(*names, help=help, metavar=metavar, show_default=False)
 
 
 def select(
@@ -98,28 +95,14 @@ def select(
                 data_folder=folder,
                 progress=progress,
             )
-    promised = bounds_of(selection.result, delta) if bounds else []
+    from nasight.trust.bounds import of_selection
+
+    promised = of_selection(selection.result, delta) if bounds else []
     if as_json:
         shown = {"bounds": [bound.to_dict() for bound in promised]} if bounds else {}
         typer.echo(json.dumps({**selection.result, **shown}))
     else:
         typer.echo("\n".join([*_describe(selection), *(_promises(promised) if bounds else [])]))
-
-
-def bounds_of(result: dict[str, Any], delta: float) -> list[Bound]:
-    """What each bound gives for a selection, for the share of wrong answers as loss where a loss is free to choose."""
-    from nasight.trust import bounds as b
-
-    sizes = {"training": result["training_rows"], "validation": result["validation_rows"], "delta": delta}
-    chosen = {**sizes, "configurations": result["configs"]}
-    entropy = b.VersionEntropy.finite(result["configs"])
-    apart = {name: value for name, value in sizes.items() if name != "training"}
-    found = [b.theorem_a2(**apart, entropy=entropy), b.theorem_31(**apart, entropy=entropy)]
-    found.append(b.corollary_a1(training=result["training_rows"], norm=result["norm"], delta=delta))
-    found += [b.corollary_a2(**chosen, norm=result["norm"]), b.corollary_31(**chosen, norm=result["norm"])]
-    if result["maps"] == "fourier":
-        found += [b.corollary_a3(**chosen), b.corollary_32(**chosen)]
-    return [*found, b.corollary_a4(**sizes, entropy=entropy)]
 
 
 def _promises(bounds: list[Bound]) -> list[str]:

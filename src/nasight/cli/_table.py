@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nasight.cli._shared import counting
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
@@ -87,7 +85,7 @@ def race(
     from nasight.tables import race as start
 
     folders = _expand([*(runs or []), *(more or [])], asked=runs is not None)
-    with _progress() as progress:
+    with counting("trials", "trials") as progress:
         outcome = start(
             [] if methods == "none" else [name.strip() for name in methods.split(",")],
             table=load(table, folder=folder),
@@ -161,26 +159,3 @@ def _describe(row: Row, table: Table) -> str:
 
 def _number(value: float | None, digits: int = 2) -> str:
     return "-" if value is None else f"{value:,.{digits}f}"
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
-    """A bar with the time left on a terminal, a line at every tenth otherwise; both on standard error."""
-    if sys.stderr.isatty():
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        columns = (TextColumn("trials"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=Console(stderr=True)) as bars:
-            task = bars.add_task("trials", total=None)
-            yield lambda done, total: bars.update(task, completed=done, total=total)
-    else:
-        tenths = 0
-
-        def line(done: int, total: int) -> None:
-            nonlocal tenths
-            if total and done * 10 // total > tenths:
-                tenths = done * 10 // total
-                typer.echo(f"{done} of {total} trials", err=True)
-
-        yield line

@@ -127,7 +127,7 @@ def go_on(path: str, *, data_folder: str | None = None) -> dict[str, Any]:
 
 
 def _go_on(path: str, data_folder: str | None) -> dict[str, Any]:
-    from nasight.cli._score import progress
+    from nasight.cli._shared import counting
     from nasight.data import load
     from nasight.kernels import eigen_search
     from nasight.reproducible import torch_threads
@@ -156,7 +156,11 @@ def _go_on(path: str, data_folder: str | None) -> dict[str, Any]:
 
     start = time.monotonic()
     shrunk = {} if settings["resolution"] is None else {"resolution": settings["resolution"]}
-    with folder.writing(), torch_threads(settings["threads"]), progress() as report:
+    with (
+        folder.writing(),
+        torch_threads(settings["threads"]),
+        counting("scored", "forms scored", transient=True) as report,
+    ):
         found = eigen_search(
             settings["space"],
             settings["data"],

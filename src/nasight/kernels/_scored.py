@@ -136,16 +136,7 @@ class ScoreFolder:
         if path is None:
             yield cls(None)
             return
-        if (Path(path) / "run.json").is_file():
-            run = RunFolder.open(path, kind="score")
-            before = run.about.get("settings", {})
-            for key, value in settings.items():
-                if before.get(key) != value:
-                    raise RequestError(
-                        f"{path} holds scores with {key} {before.get(key)!r}, not {value!r}; choose another --out"
-                    )
-        else:
-            run = RunFolder.create(path, kind="score", about={"settings": settings})
+        run = RunFolder.go_on(path, kind="score", holds="scores", settings=settings)
         with run.writing():
             write_json(run.path / "request.json", request)
             yield cls(run)

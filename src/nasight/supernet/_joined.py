@@ -12,6 +12,8 @@ from torch.autograd.function import once_differentiable
 from nasight.supernet._fold import Fold, bias, by_input, fold_norm, gradients
 from nasight.supernet._mix import EPSILON, images, rows
 
+Weighted = tuple[Tensor, Tensor]
+
 
 class _Joined(torch.autograd.Function):
     @staticmethod
@@ -74,18 +76,12 @@ class _Joined(torch.autograd.Function):
         return by_node, by_narrow, by_narrow_weight, by_wide, by_wide_weight
 
 
-def joined(
-    node: Tensor,
-    narrow: Tensor | None,
-    narrow_weight: Tensor | None,
-    wide: Tensor | None,
-    wide_weight: Tensor | None,
-) -> Tensor:
+def joined(node: Tensor, narrow: Weighted | None, wide: Weighted | None) -> Tensor:
     """sum of weight * norm(conv(relu(node), kernel)) over a 1x1 kernel `narrow` and a 3x3 kernel `wide`, as rows.
 
-    Kernels are (o, c, side, side), weights (o,); one of the two may be None. The 3x3 convolution is normalised with
-    its weight as the norm's scale. The 1x1 convolution is never normalised as an image: the statistics of a linear
-    map follow from the mean and covariance of its input, so norm and weight fold into the kernel.
+    Each is (kernel (o, c, side, side), weight (o,)); one of the two may be None. The 3x3 convolution is normalised
+    with its weight as the norm's scale. The 1x1 convolution is never normalised as an image: the statistics of a
+    linear map follow from the mean and covariance of its input, so norm and weight fold into the kernel.
     """
-    out: Tensor = _Joined.apply(node, narrow, narrow_weight, wide, wide_weight)  # type: ignore[no-untyped-call]
+    out: Tensor = _Joined.apply(node, *(narrow or (None, None)), *(wide or (None, None)))  # type: ignore[no-untyped-call]
     return out

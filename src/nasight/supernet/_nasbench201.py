@@ -140,21 +140,22 @@ class MixedCell(nn.Module):
         self, node: Tensor, source: int, weights: Tensor, active: Active, column: dict[str, int]
     ) -> list[tuple[int, Tensor]]:
         """(edge, weighted and normalised convolution as rows) for the convolutions that leave one node."""
-        found = list[tuple[int, Tensor]]()
         edges = {name: [e for e in OUT_OF[source] if name in active[e]] for name in KERNELS}
-        # The sums of both convolutions where the same edges have both, otherwise each alone.
-        together = len(set(map(tuple, edges.values()))) == 1
-        for names in (tuple(KERNELS),) if together else ((name,) for name in KERNELS):
-            leaving = edges[names[0]]
+        narrow, wide = edges.values()
+        # Both in one where the same edges have both, otherwise each alone.
+        groups = [edges] if narrow == wide else [{name: leaving} for name, leaving in edges.items()]
+        found = list[tuple[int, Tensor]]()
+        for group in groups:
+            given = {
+                name: (
+                    self.kernels[name][leaving].flatten(0, 1),
+                    weights[leaving, column[name]].repeat_interleave(self.active),
+                )
+                for name, leaving in group.items()
+            }
+            leaving = next(iter(group.values()))
             if leaving:
-                given = [
-                    (
-                        self.kernels[name][leaving].flatten(0, 1) if name in names else None,
-                        weights[leaving, column[name]].repeat_interleave(self.active) if name in names else None,
-                    )
-                    for name in KERNELS
-                ]
-                out = joined(node, *given[0], *given[1])
+                out = joined(node, given.get("nor_conv_1x1"), given.get("nor_conv_3x3"))
                 found.extend(zip(leaving, torch.split(out, self.active, 1), strict=True))
         return found
 

@@ -118,16 +118,7 @@ def _check(table: Table, methods: Sequence[str], dataset: str, budget: float, tr
 
 
 def _folder(path: Path, settings: dict[str, Any]) -> RunFolder:
-    if not (path / "run.json").is_file():
-        folder = RunFolder.create(path, kind="race", about={"settings": settings})
-    else:
-        folder = RunFolder.open(path, kind="race")
-        before = folder.about.get("settings", {})
-        for key, value in settings.items():
-            if before.get(key) != value:
-                raise RequestError(
-                    f"{path} holds a race with {key} {before.get(key)!r}, not {value!r}; choose another --out"
-                )
+    folder = RunFolder.go_on(path, kind="race", holds="a race", settings=settings)
     (path / "trials").mkdir(exist_ok=True)
     return folder
 

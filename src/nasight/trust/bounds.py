@@ -243,6 +243,20 @@ def features_needed(training: int, delta: float = 0.05, constant: float = 1.0) -
     return math.ceil(constant * math.sqrt(training) * math.log(math.sqrt(training) / delta))
 
 
+def of_selection(result: Mapping[str, Any], delta: float = 0.05) -> list[Bound]:
+    """What each bound gives for the `result` of `nasight select`, of the 0-1 loss where a loss is free to choose."""
+    sizes = {"training": result["training_rows"], "validation": result["validation_rows"], "delta": delta}
+    chosen = {**sizes, "configurations": result["configs"]}
+    entropy = VersionEntropy.finite(result["configs"])
+    apart = {name: value for name, value in sizes.items() if name != "training"}
+    found = [theorem_a2(**apart, entropy=entropy), theorem_31(**apart, entropy=entropy)]
+    found.append(corollary_a1(training=result["training_rows"], norm=result["norm"], delta=delta))
+    found += [corollary_a2(**chosen, norm=result["norm"]), corollary_31(**chosen, norm=result["norm"])]
+    if result["maps"] == "fourier":
+        found += [corollary_a3(**chosen), corollary_32(**chosen)]
+    return [*found, corollary_a4(**sizes, entropy=entropy)]
+
+
 _EXACT = "the pair of least validation loss over all of C is found, by training each configuration alone"
 _BILEVEL = (
     "training and validation rows are independent draws from one distribution; the loss lies in [0, B]; "

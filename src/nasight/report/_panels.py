@@ -1,4 +1,4 @@
-"""Curves and clouds of selections as SVG that needs nothing else."""
+"""Curves and clouds as SVG that needs nothing else."""
 
 from __future__ import annotations
 
