@@ -12,6 +12,8 @@ from scipy import linalg
 
 Array = NDArray[Any]
 SINGLE = float(np.finfo(np.float32).eps) / 2
+DIVERGED = 1e12
+"""How much a squared residual may grow before the iterations are given up: rounding has taken over."""
 
 
 class Preconditioner(Protocol):
@@ -44,13 +46,15 @@ def conjugate_gradients(
     enough: Callable[[State], bool],
     limit: int,
 ) -> bool:
-    """Iterate from `state`, in place, until `enough`; false where it is not reached in `limit` iterations.
+    """Iterate from `state`, in place, until `enough`; false where it is not reached in `limit` iterations or rounding
+    makes the residual grow.
 
     The error is bounded from above by Gauss-Radau quadrature (Meurant and Tichy, 2013), which needs the step
     lengths, the residuals and a lower bound on the spectrum, all of them at hand.
     """
     z = preconditioner.solve(state.residual)
     direction, square = z, _dots(state.residual, z)
+    first = float(square.sum())
     radau = np.full(z.shape[1], 1 / preconditioner.floor)
     for _ in range(limit):
         state.bound = float((radau * square).sum())
@@ -68,6 +72,8 @@ def conjugate_gradients(
         left = np.maximum(radau - step, 0)
         radau = _ratio(left, preconditioner.floor * left + decrease)
         state.iterations += 1
+        if not float(square.sum()) <= DIVERGED * first:
+            break
     state.bound = float((radau * square).sum())
     return enough(state)
 
@@ -91,7 +97,8 @@ class Nystrom:
 
     def __init__(self, normal: Callable[[Array], Array], size: int, rank: int, penalty: float) -> None:
         test = np.random.default_rng(0).standard_normal((size, rank), dtype=np.float32)
-        test, _ = linalg.qr(test, mode="economic", overwrite_a=True, check_finite=False)
+        # All of numpy: the threads of scipy's own BLAS would wait for each other with those of numpy's.
+        test, _ = np.linalg.qr(test)
         sketch = normal(test)
         # The sketch is known to float32; the shift keeps its core positive definite.
         nudge = 10 * SINGLE * float(np.linalg.norm(sketch))
@@ -100,15 +107,14 @@ class Nystrom:
         values, vectors = np.linalg.eigh((core + core.T) / 2)
         values = np.maximum(values, max(nudge, np.finfo(np.float64).tiny))
         self.factor = sketch @ (vectors / np.sqrt(values))
-        small = self.factor.T @ self.factor
-        self.level = max(float(np.linalg.eigvalsh(small)[0]), 0.0) + penalty
+        squares, axes = np.linalg.eigh(self.factor.T @ self.factor)
+        self.level = max(float(squares[0]), 0.0) + penalty
         self.floor = penalty / self.level * penalty / (penalty + nudge)
-        small.flat[:: rank + 1] += self.level
-        self.core = linalg.cho_factor(small, overwrite_a=True, check_finite=False)
+        # P^-1 r = (r - U U^T r) / level, where U scales the axes of B.
+        self.factor = self.factor @ (axes / np.sqrt(np.maximum(squares, 0) + self.level))
 
     def solve(self, r: Array) -> Array:
-        inner = linalg.cho_solve(self.core, self.factor.T @ r, check_finite=False)
-        return np.asarray((r - self.factor @ inner) / self.level)
+        return np.asarray((r - self.factor @ (self.factor.T @ r)) / self.level)
 
 
 class Cholesky:

@@ -85,7 +85,7 @@ class Solver:
         self._trust(state, self._rounding(state))
         if self.double:
             self._finish(state, preconditioner, LIMIT)
-        return state.w
+        return self._measured(state.w)
 
     def _low_rank(self) -> Preconditioner:
         if self.plan.rank:
@@ -124,7 +124,7 @@ class Solver:
         return self.design.adjoint(state.w, np.float64)
 
     def _measured(self, w: Array) -> Array:
-        """The same weights, with their objective from the rows: what a factor gives has errors of first order.
+        """The same weights, with their objective from the rows: the sums of a solve have errors of first order.
 
         Streamed that would have to be made again for this are left alone.
         """
@@ -150,10 +150,10 @@ class Solver:
 
     def _descend(self, state: State, start: float, preconditioner: Preconditioner, dtype: type, limit: int) -> bool:
         """Iterations on the primal system from a point whose objective is `start`."""
-        gained = state.gained
+        state.gained = 0.0
 
         def enough(now: State) -> bool:
-            now.objective = start - (now.gained - gained)
+            now.objective = start - now.gained
             return now.bound <= self.half * now.objective
 
         def apply(p: Array) -> Array:
@@ -163,11 +163,15 @@ class Solver:
 
     def _finish(self, state: State, preconditioner: Preconditioner, limit: int) -> bool:
         """Iterations with float64 products, from the true residual of where the float32 ones ended."""
-        self.design.survey(self.y, np.float64)
+        products = self.design.survey(self.y, np.float64)
         state.residual, squares = self.design.residual(state.w, self.y)
         state.residual -= self.penalty * state.w
         start = squares + self.penalty * float(np.vdot(state.w, state.w))
+        if not start < self.square:  # worse than no weights at all: the float32 iterations went astray
+            state.w, state.residual, start = np.zeros_like(state.w), products, self.square
         done = self._descend(state, start, preconditioner, np.float64, limit)
+        _, squares = self.design.residual(state.w, self.y)
+        state.objective = squares + self.penalty * float(np.vdot(state.w, state.w))
         self._note(state)
         return done
 
