@@ -1,13 +1,16 @@
 """What the methods ask of the solver: the published dimensions, ladders and halvings, ties and empty subsets."""
 
 import math
+import time
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nasight.errors import RequestError
+from nasight.features import _problem, select
 from nasight.features._methods import (
     METHODS,
     Call,
@@ -132,3 +135,15 @@ def test_the_number_of_calls_is_known_before_the_first(name: str, configs: int) 
 def test_an_unknown_method_is_named() -> None:
     with pytest.raises(RequestError, match="there is no method 'grid'; there are weight-sharing"):
         method("grid")
+
+
+def test_seconds_of_the_processor_leave_out_the_time_a_process_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    solve = _problem.ridge
+    monkeypatch.setattr(_problem, "ridge", lambda *a, **k: (time.sleep(0.3), solve(*a, **k))[1])
+    rng = np.random.default_rng(0)
+    data = (rng.standard_normal((60, 4)), rng.integers(2, size=60))
+    spent = {
+        clock: select("fourier", data, method="random", configs=2, dimension=20, clock=clock).history[-1]["seconds"]
+        for clock in ("wall", "cpu")
+    }
+    assert spent["wall"] > 0.6 > spent["cpu"]

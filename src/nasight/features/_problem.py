@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,18 +119,25 @@ class Bench:
     """Makes solver calls: features of a family on a problem's rows, one linear model, scores."""
 
     def __init__(
-        self, family: Family, problem: Problem, *, penalty: float = 0.5, memory: int | None = None, seed: int = 0
+        self,
+        family: Family,
+        problem: Problem,
+        *,
+        penalty: float = 0.5,
+        memory: int | None = None,
+        seed: int = 0,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.problem, self.penalty, self.memory, self.seed = problem, penalty, memory, seed
-        self.solver = family.solver
-        start = time.perf_counter()
+        self.solver, self.clock = family.solver, clock
+        start = clock()
         self.fitted = family.fit(problem.train.x, problem.train.y)
-        self.seconds_to_fit = time.perf_counter() - start
+        self.seconds_to_fit = clock() - start
         self.peak_bytes = 0
 
     def solve(self, call: Call, configs: Sequence[Config], key: str | int) -> Solved:
         """Features, solve and validation scores of one call; everything random follows from the seed and `key`."""
-        start = time.perf_counter()
+        start = self.clock()
         seed = seed_for(self.seed, "features", key)
         rng = np.random.default_rng(seed_for(self.seed, "assignment", key))
         train, validation = self.problem.train, self.problem.validation
@@ -139,7 +146,7 @@ class Bench:
         scores = model.scores(self.features(validation, configs, given[1], call.dimension, seed))
         right, losses = self.judge(scores, validation.y)
         outcome = Outcome(_means(right, given[1], len(configs)), _means(losses, given[1], len(configs)))
-        return Solved(call, outcome, model, seed, time.perf_counter() - start)
+        return Solved(call, outcome, model, seed, self.clock() - start)
 
     def features(
         self, part: Part, configs: Sequence[Config], assignment: NDArray[np.int64], dimension: int, seed: int

@@ -15,7 +15,7 @@ from nasight.features._families import family as load_family
 from nasight.features._family import Config, Family
 from nasight.features._problem import Bench, Problem, split
 from nasight.features._run import Incumbent, Progress, Row, Run
-from nasight.features._settings import SelectSettings, checked, resolve
+from nasight.features._settings import CLOCKS, SelectSettings, checked, resolve
 from nasight.reproducible import threads as threads_of
 from nasight.runs import RunFolder
 
@@ -56,6 +56,7 @@ def select(
     score: str = "accuracy",
     max_calls: int | None = None,
     max_seconds: float | None = None,
+    clock: str = "wall",
     seed: int = 0,
     oracle: bool = False,
     memory: int | str | None = None,
@@ -80,6 +81,7 @@ def select(
     max_calls, max_seconds : the budget. A call that has begun is finished. A method that is through before the budget
         is begins again with fresh configurations and keeps the best stand-alone model; without a budget it makes
         one pass.
+    clock : "wall", or "cpu" for the seconds of this process's processors, which other work disturbs less.
     oracle : also train the incumbent alone at the full dimension, outside the clock, for its test accuracy.
     memory : bytes ("4G") that a solver call may take.
     penalty : ridge's lambda.
@@ -99,6 +101,7 @@ def select(
         score=score,
         max_calls=max_calls,
         max_seconds=max_seconds,
+        clock=clock,
         seed=seed,
         oracle=oracle,
         memory=memory,
@@ -148,7 +151,14 @@ def _run(
     family: Family, problem: Problem, settings: SelectSettings, folder: RunFolder | None, progress: Progress | None
 ) -> Selection:
     with threads_of(settings.threads):
-        bench = Bench(family, problem, penalty=settings.penalty, memory=settings.memory, seed=settings.seed)
+        bench = Bench(
+            family,
+            problem,
+            penalty=settings.penalty,
+            memory=settings.memory,
+            seed=settings.seed,
+            clock=CLOCKS[settings.clock],
+        )
         run = Run(family, bench, settings, folder)
         run.go(progress)
     return Selection(run.result(), run.history, run.path, run.bench, run.incumbent)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from nasight.errors import RequestError
 from nasight.features._methods import SCORES, method
 
+CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 UNITS = {"": 1, "B": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
@@ -30,6 +32,7 @@ class SelectSettings(BaseModel):
     score: str = "accuracy"
     max_calls: int | None = None
     max_seconds: float | None = None
+    clock: str = "wall"
     seed: int = 0
     oracle: bool = False
     memory: int | None = None
@@ -53,6 +56,8 @@ def checked(values: dict[str, Any]) -> SelectSettings:
         raise RequestError(f"{where}: {first['msg'].lower()}, got {first['input']!r}") from None
     if settings.score not in SCORES:
         raise RequestError(f"there is no score {settings.score!r}; there are {', '.join(SCORES)}")
+    if settings.clock not in CLOCKS:
+        raise RequestError(f"there is no clock {settings.clock!r}; there are {', '.join(CLOCKS)}")
     for name in ("configs", "dimension", "max_calls", "max_seconds", "examples", "penalty", "threads"):
         value = getattr(settings, name)
         if value is not None and not value > 0:
