@@ -1,0 +1,119 @@
+"""Theorems 1 and 2 and Corollary 1 of GAEA: how many steps are enough, as printed and repaired."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+
+from nasight.errors import RequestError
+from nasight.geometry._theory_domain import Domain, Point
+from nasight.geometry._theory_prox import Oracle
+
+FORMS = ("repaired", "printed")
+
+
+@dataclass(frozen=True)
+class Iterations:
+    """So many steps with the constant rate `lr` are said to bring the mean of Delta_{1/(2 gamma)} to epsilon."""
+
+    steps: int
+    lr: float
+    form: str
+
+
+def theorem_1(
+    gamma: float, initial: float, g_w: float, g_theta: float, *, epsilon: float, form: str = "repaired"
+) -> Iterations:
+    """Theorem 1: steps and rate for shared weights and architecture parameters, `initial` = f at the start, f >= 0.
+
+    Printed: T = 16 gamma F (G_w^2 + G_theta^2) / epsilon^2. That does not follow from Theorem 2; repaired it is twice
+    as many, T = 32 gamma F (G_w^2 + G_theta^2) / epsilon^2, with a rate sqrt(2) times smaller at the same T.
+
+    >>> [theorem_1(1.0, 2.0, 1.0, 1.0, epsilon=0.5, form=form).steps for form in ("repaired", "printed")]
+    [512, 256]
+    """
+    return corollary_1(gamma, initial, math.hypot(g_w, g_theta), blocks=2, epsilon=epsilon, form=form)
+
+
+def corollary_1(
+    gamma: float, drop: float, size: float, *, blocks: int, epsilon: float, form: str = "repaired"
+) -> Iterations:
+    """Corollary 1 for b `blocks`, `drop` = f at the start less the smallest f, and `size` = L, the root of sum_i L_i^2.
+
+    Printed: T = 8 gamma b L^2 drop / epsilon^2 with the rate sqrt(2 b drop / (gamma L^2 T)). Repaired:
+    T = 16 gamma b L^2 drop / epsilon^2 with the rate sqrt(b drop / (gamma L^2 T)), the best in Theorem 2.
+    """
+    _check(gamma, drop, size, blocks, form, epsilon=epsilon)
+    steps = math.ceil((16 if form == "repaired" else 8) * gamma * blocks * size**2 * drop / epsilon**2 - 1e-9)
+    steps = max(steps, 1)
+    return Iterations(steps, best_rate(gamma, drop, size, blocks=blocks, steps=steps, form=form), form)
+
+
+def best_rate(gamma: float, drop: float, size: float, *, blocks: int, steps: int, form: str = "repaired") -> float:
+    """The constant rate for so many steps: sqrt(b drop / (gamma L^2 T)); printed, sqrt(2) times as large."""
+    _check(gamma, drop, size, blocks, form, steps=steps)
+    return math.sqrt((1 if form == "repaired" else 2) * blocks * drop / (gamma * size**2 * steps))
+
+
+def corollary_1_bound(
+    gamma: float, drop: float, size: float, *, blocks: int, steps: int, form: str = "repaired"
+) -> float:
+    """What the mean of Delta_{1/(2 gamma)} is at most after so many steps at the best rate: 4 L sqrt(b gamma drop / T).
+
+    Printed: 2 L sqrt(2 b gamma drop / T), which is sqrt(2) times smaller and less than Theorem 2 gives at any rate.
+    """
+    _check(gamma, drop, size, blocks, form, steps=steps)
+    root = size * math.sqrt(blocks * gamma * drop / steps)
+    return (4 if form == "repaired" else 2 * math.sqrt(2)) * root
+
+
+def theorem_2_bound(
+    gamma: float, drop: float, size: float, rates: Sequence[float], *, blocks: int, gamma_hat: float | None = None
+) -> float:
+    """Theorem 2: the bound of the mean of Delta_{1/gamma_hat} at the iterate drawn with chances as the rates.
+
+    `drop` may be min_u f(u) + gamma_hat D(u || start) - f*, or the larger f(start) - f*. gamma_hat is 2 gamma
+    unless given. The rates must not increase.
+    """
+    _check(gamma, drop, size, blocks, "repaired", steps=len(rates))
+    gamma_hat = 2 * gamma if gamma_hat is None else gamma_hat
+    if not gamma_hat > gamma:
+        raise RequestError(f"gamma_hat must be greater than gamma = {gamma!r}, got {gamma_hat!r}")
+    if any(b > a for a, b in pairwise(rates)) or not rates[-1] > 0:
+        raise RequestError("the rates of theorem 2 must be positive and must not increase")
+    squares = gamma_hat * size**2 / (2 * blocks) * sum(rate**2 for rate in rates)
+    return gamma_hat * blocks / (gamma_hat - gamma) * (drop + squares) / sum(rates)
+
+
+def block_descent(
+    domain: Domain, oracle: Oracle, start: Point, *, lr: float, steps: int, generator: torch.Generator
+) -> Iterator[dict[str, Tensor]]:
+    """The iterates x(1), ..., x(T) of block-stochastic mirror descent (GAEA, algorithm 2).
+
+    Every step moves one block, drawn uniformly. The theorems speak of an iterate drawn from these, so of
+    the mean of their stationarity.
+    """
+    if not lr > 0 or steps < 1:
+        raise RequestError(f"lr must be greater than 0 and steps at least 1, got {lr!r} and {steps!r}")
+    x, names = domain.checked(start), list(domain.blocks)
+    for _ in range(steps):
+        yield x
+        name = names[int(torch.randint(len(names), (), generator=generator))]
+        x = {**x, name: domain.blocks[name].step(x[name], oracle(x)[name], lr)}
+
+
+def _check(
+    gamma: float, drop: float, size: float, blocks: int, form: str, *, epsilon: float = 1.0, steps: int = 1
+) -> None:
+    for name, value in (("gamma", gamma), ("the drop of f", drop), ("the gradient bound", size), ("epsilon", epsilon)):
+        if not 0 < value < math.inf:
+            raise RequestError(f"{name} must be greater than 0 and finite, got {value!r}")
+    if blocks < 1 or steps < 1:
+        raise RequestError(f"blocks and steps must be at least 1, got {blocks!r} and {steps!r}")
+    if form not in FORMS:
+        raise RequestError(f"form must be one of {', '.join(FORMS)}, got {form!r}")
