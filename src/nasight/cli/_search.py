@@ -75,6 +75,13 @@ def search(
     top: Annotated[
         int | None, option("Of these the best so many are trained and compared (eigen, ...).", metavar="K")
     ] = None,
+    max_params: Annotated[
+        str | None,
+        option(
+            "The best architecture with at most so many parameters, as `nasight train` of the same preset builds it.",
+            metavar="300k",
+        ),
+    ] = None,
     path: Annotated[
         str | None,
         option("fast, plain or compiled: ways to the same supernet; compiling takes minutes before the first step."),
@@ -124,6 +131,8 @@ def search(
             "clip": clip,
             "augment": augment,
             "candidates": candidates,
+            "max_params": max_params,
+            "params_size": None if max_params is None else _trained_size(space, preset, layers),
             "path": path,
             "threads": threads,
         }
@@ -176,6 +185,18 @@ def _said() -> Iterator[None]:
         raise typer.Exit(130) from None
 
 
+def _trained_size(space: str, preset: str, layers: int | None) -> dict[str, int] | None:
+    """The size at which `nasight train` of this preset builds a network; None where it has no such preset."""
+    from nasight.spaces import load
+    from nasight.training import settings_for
+
+    where = load(space, **({} if layers is None else {"layers": layers}))
+    try:
+        return settings_for(where, preset).size
+    except RequestError:
+        return None
+
+
 def _draw(run: Run) -> None:
     from nasight.report import picture
     from nasight.runs import write_atomic
@@ -200,12 +221,32 @@ def _summary(run: Run) -> str:
         if last["drop"] is not None
         else f"  supernet     {last['valid_accuracy']:.2f} % on the same data",
         f"  entropy      {result['entropy']:.3f} nats a decision, of {_most(run):.3f} at the start",
+        *_limit(result),
         f"  run          {result['run']}",
         f"  picture      {run.path / 'search.svg'}",
         "",
         f"Retrain it from scratch: nasight train {result['run']} --seeds 3",
     ]
     return "\n".join(lines)
+
+
+def _limit(result: dict[str, Any]) -> list[str]:
+    """What a limit on the parameters led to, and how sure the choice is."""
+    limit = result.get("constraint")
+    if limit is None:
+        return []
+    size = ", ".join(f"{name} {value}" for name, value in limit["size"].items())
+    free = limit["unconstrained"]
+    same = free["architecture"] == result["architecture"]
+    return [
+        f"  parameters   {limit['params']:,} of at most {limit['max_params']:,}" + (f" (at {size})" if size else ""),
+        f"  sure         {limit['sure']:.0%} that it is the best of {len(limit['candidates'])} candidates within the "
+        "limit, under the shared weights",
+        "  without it   the same architecture"
+        if same
+        else f"  without it   {free['architecture']}"
+        + ("" if free["params"] is None else f" ({free['params']:,} parameters)"),
+    ]
 
 
 def _most(run: Run) -> float:

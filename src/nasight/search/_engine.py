@@ -245,6 +245,15 @@ class Engine:
         return tally
 
     @torch.no_grad()
+    def correct(self, arch: Architecture) -> Tensor:
+        """Which validation examples one architecture gets right under the shared weights: (examples,)."""
+        self.supernet.eval()
+        weights = self.space.encode(arch, edges=self.relaxation.edges)
+        found = [self.supernet(x, weights).argmax(1) == y for x, y in self.validation]
+        self.supernet.train()
+        return torch.cat(found)
+
+    @torch.no_grad()
     def derive(self, epoch: int, *, candidates: int) -> Architecture:
         """The architecture of this moment: the first of the method's selection, or the best of some candidates."""
         proposed = self.method.selection.propose(self, max(candidates, 1), self.generator("candidates", epoch))

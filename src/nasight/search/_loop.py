@@ -19,6 +19,7 @@ from nasight.data import load as load_data
 from nasight.errors import RequestError, RunError
 from nasight.reproducible import torch_threads
 from nasight.runs import RunFolder
+from nasight.search._constraint import check_limit, constrained
 from nasight.search._engine import Engine
 from nasight.search._run import Run
 from nasight.search._settings import SearchSettings, resolve
@@ -89,6 +90,7 @@ def search(
     )
     with torch_threads(resolved.threads):
         engine = Engine(resolved, where, dataset)
+        check_limit(engine)
         folder = RunFolder.create(out, kind="search", about=_about(resolved, dataset, engine), overwrite=overwrite)
         return _run(engine, folder, progress or Progress())
 
@@ -204,6 +206,9 @@ def _finish(engine: Engine, folder: RunFolder, rows: list[dict[str, Any]]) -> Ru
     s, run = engine.settings, Run(folder.path, space=engine.space)
     engine.return_kept()
     arch = engine.derive(s.epochs, candidates=s.candidates)
+    limited: dict[str, Any] = {}
+    if s.max_params is not None:
+        arch, limited["constraint"] = constrained(engine, arch)
     unusable = engine.space.usable(arch)
     weights = engine.weights()
     each = entropies(weights, engine.groups)
@@ -223,6 +228,7 @@ def _finish(engine: Engine, folder: RunFolder, rows: list[dict[str, Any]]) -> Ru
             "entropy": sum(each.values()) / len(each),
             "seconds": sum(row["seconds"] for row in rows),
             "weights": {name: value.tolist() for name, value in weights.items()},
+            **limited,
         }
     )
     if unusable:

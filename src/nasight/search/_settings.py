@@ -9,6 +9,7 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from nasight.errors import RequestError
+from nasight.search._parameters import read_count
 from nasight.search.methods import Method
 
 # Preset -> epochs and training images; `paper` uses them all.
@@ -68,6 +69,9 @@ class SearchSettings(BaseModel):
     resolution: int | None = Field(default=None, ge=4)
     augment: bool = True
     candidates: int = Field(default=0, ge=0)
+    max_params: int | None = Field(default=None, ge=1)
+    """The architecture found has at most so many parameters, counted at `params_size` (by default at `size`)."""
+    params_size: dict[str, int] = {}
     path: str = "fast"
     seed: int = Field(default=0, ge=0)
     threads: int = Field(ge=1)
@@ -81,6 +85,8 @@ def resolve(
     if preset not in AMOUNTS:
         raise RequestError(f"preset must be one of {', '.join(AMOUNTS)}, got {preset!r}")
     given = {key: value for key, value in given.items() if value is not None}
+    if isinstance(given.get("max_params"), str):
+        given["max_params"] = read_count(given["max_params"])
     schedule = method.schedule
     values: dict[str, Any] = {
         "space": space,
