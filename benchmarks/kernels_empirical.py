@@ -22,8 +22,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from nasight.gradients import materialised
 from nasight.kernels import empirical_ntk, ntk_trace
-from nasight.kernels._jacobians import materialised
 from nasight.spaces import load
 
 CELL = "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|skip_connect~0|nor_conv_3x3~1|nor_conv_1x1~2|"

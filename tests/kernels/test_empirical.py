@@ -125,7 +125,7 @@ def test_coupled_batch_norm_is_the_jacobian_of_the_network_in_training_mode(gene
 def test_every_kind_of_convolution_is_contracted_exactly(
     kernel: int, stride: int, padding: int, dilation: int, groups: int, bias: bool, size: int, patches: int
 ) -> None:
-    from nasight.kernels import _contract
+    from nasight.gradients import _contract
 
     torch.manual_seed(0)
     layer = nn.Conv2d(4, 8, kernel, stride, padding, dilation, groups, bias)

@@ -9,10 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from nasight.kernels._empirical import empirical_ntk, extreme_eigenvalues, gradient_moments, ntk_trace
-from nasight.kernels._jacobians import coupled_norm
+from nasight.gradients import coupled_norm, gradient_moments, norms_as
+from nasight.kernels._empirical import empirical_ntk, extreme_eigenvalues, ntk_trace
 from nasight.kernels._patterns import activation_patterns, distinct
-from nasight.kernels._signals import norms_as
 
 CROSS_ENTROPY = partial(cross_entropy, reduction="none")
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from nasight.architecture import Architecture
 from nasight.data import generator_for
 from nasight.errors import RequestError
-from nasight.kernels._jacobians import coupled
+from nasight.gradients import coupled
 from nasight.kernels._patterns import activation_patterns, distinct
 from nasight.reproducible import seeded
 from nasight.spaces import Space

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from nasight.errors import RequestError
-from nasight.kernels._signals import Statistics, Targets, learned, logits_of, norms_as, recording
+from nasight.gradients._signals import Statistics, Targets, learned, logits_of, norms_as, recording
 
 
 def materialised(

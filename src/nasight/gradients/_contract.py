@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from nasight.kernels._signals import Call
+from nasight.gradients._signals import Call
 
 PATCHES = 2**19
 """Patches of a convolution up to so many numbers are copied out at once, more of them tap by tap."""
