@@ -1,0 +1,90 @@
+"""What `nasight cell` prints of a cell and of its variants."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nasight.anatomy import Design
+
+
+def design_object(design: Design) -> dict[str, Any]:
+    from nasight.anatomy import space_of
+    from nasight.anatomy._read import SIZES
+    from nasight.spaces import load
+
+    found: dict[str, Any] = {"name": design.name, "space": design.space}
+    for kind, graph in design.cells:
+        space = space_of(graph)
+        found[kind] = {
+            "width": graph.width,
+            "depth": graph.depth,
+            **graph.to_dict(),
+            "standing": None if space is None else space.standing(graph).to_dict(),
+        }
+    whole = design.main != "normal" or len(design.cells) == 2
+    found["idle_operations"] = design.idle
+    found["architecture"] = load(design.space).format(design.architecture()) if whole else None
+    found["parameters"] = design.parameters() if whole else None
+    found["network"] = {**SIZES[design.space], "inputs": [3, 32, 32], "classes": 10}
+    return found
+
+
+def design_text(found: dict[str, Any]) -> str:
+    lines = [f"{found['name']} ({found['space']})", ""]
+    spaces = dict[str, dict[str, Any]]()
+    for kind in ("normal", "reduce", "cell"):
+        if kind not in found:
+            continue
+        part = found[kind]
+        line = f"  {kind:<12} width {part['width']:g}c, depth {part['depth']}"
+        if part["standing"] is not None:
+            where = part["standing"]
+            spaces[where["space"]] = where
+            line += (
+                f"; of its space {where['width_percentile']:.1f} % are at most as wide, "
+                f"{where['depth_percentile']:.1f} % at most as deep, "
+                f"{where['as_wide_and_shallow']:.1f} % at least as wide and at most as deep"
+            )
+        lines.append(line)
+    lines += [
+        f"  space        {where['space']}: {where['cells']:,}, the widest {where['largest_width']:g}c, "
+        f"the shallowest {where['smallest_depth']}"
+        for where in spaces.values()
+    ]
+    if found["idle_operations"]:
+        lines.append(
+            f"  idle         operations on no path to the output, which are not drawn: {found['idle_operations']}"
+        )
+    if found["parameters"] is not None:
+        size = found["network"]
+        lines.append(
+            f"  parameters   {found['parameters']:,} with {size['channels']} channels and {size['cells']} cells"
+            + (" a stage" if found["space"] == "nasbench201" else "")
+        )
+        lines.append(f"  architecture {found['architecture']}")
+    return "\n".join([*lines, f"  drawing      {found['svg']}"])
+
+
+def comparison_table(found: dict[str, Any]) -> str:
+    rows = [("cell", "lr", "width", "depth", "steps to loss", "mean loss", "accuracy", "diverged")]
+    for row in found["cells"]:
+        spread = "" if row["accuracy_spread"] is None else f" ± {row['accuracy_spread']:.2f}"
+        rows.append(
+            (
+                row["name"],
+                f"{row['lr']:g}",
+                f"{row['width']:g}c",
+                str(row["depth"]),
+                "-" if row["steps_to_loss"] is None else f"{row['steps_to_loss']:.0f}",
+                "-" if row["area"] is None else f"{row['area']:.3f}",
+                f"{row['accuracy']:.2f}{spread} %",
+                f"{row['diverged']} of {len(found['seeds'])}",
+            )
+        )
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+    losses = ", ".join(f"{loss:.3f} at lr {lr}" for lr, loss in found["target_loss"].items())
+    return "\n".join(
+        [*lines, "", f"steps to a test loss of {losses}", f"curves  {found['curves']}", f"run     {found['run']}"]
+    )
