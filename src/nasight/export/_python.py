@@ -1,0 +1,136 @@
+"""The network of an architecture as the text of one Python file that needs torch alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import nn
+
+from nasight.architecture import Architecture
+from nasight.errors import RequestError
+from nasight.export._cells import Parts, darts, nasbench1shot1, nasbench201
+from nasight.export._mlp import mlp
+from nasight.spaces import Space
+from nasight.spaces._module import ModuleSpace
+
+
+@dataclass(frozen=True)
+class Design:
+    """What is to be written: an architecture, and the network it is to be."""
+
+    space: Space
+    arch: Architecture
+    inputs: tuple[int, ...] = (3, 32, 32)
+    classes: int = 10
+    size: Mapping[str, int] = field(default_factory=dict)
+
+    def network(self) -> nn.Module:
+        """nasight's own network of this design."""
+        return self.space.network(self.arch, self.inputs, self.classes, **self.size)
+
+
+WRITERS: Mapping[str, Callable[[Any, Architecture, tuple[int, ...], int, dict[str, int]], Parts]] = {
+    "nasbench201": nasbench201,
+    "darts": darts,
+    "nasbench1shot1": nasbench1shot1,
+    "mlp": mlp,
+}
+
+
+def python_source(
+    design: Design, *, weights: str | None = None, statistics: tuple[Sequence[float], Sequence[float]] | None = None
+) -> str:
+    """The text of the file: the operations used, the cells written out, `Network`, `load`, and a small main.
+
+    `weights` is the name of the file of trained weights that lies beside it, `statistics` mean and deviation of
+    the channels it was trained on.
+    """
+    space, arch = design.space, design.arch
+    if isinstance(space, ModuleSpace):
+        raise RequestError(
+            "a network of your own module cannot be written as source, since nasight does not have its code; "
+            "take --torch-export net.pt2 instead"
+        )
+    family = space.name.rsplit("-", 1)[0] if space.name.startswith("nasbench1shot1") else space.name
+    if family not in WRITERS:
+        raise RequestError(f"networks of space {space.name!r} cannot be written as source, only {', '.join(WRITERS)}")
+    reason = space.usable(arch)
+    if reason is not None:
+        raise RequestError(f"{space.format(arch)} is not a network: {reason}")
+    parts = WRITERS[family](space, arch, design.inputs, design.classes, dict(design.size))
+    sections = [_head(design, parts, weights, statistics), *parts.blocks, _tail(weights, statistics)]
+    return "\n\n\n".join(section.strip("\n") for section in sections) + "\n"
+
+
+def module_from(source: str) -> nn.Module:
+    """The network of a text that `python_source` wrote."""
+    names: dict[str, Any] = {"__name__": "exported"}
+    exec(compile(source, "exported", "exec"), names)
+    network: nn.Module = names["Network"]()
+    return network
+
+
+def _head(
+    design: Design, parts: Parts, weights: str | None, statistics: tuple[Sequence[float], Sequence[float]] | None
+) -> str:
+    size = ", ".join(f"{name} {value}" for name, value in parts.size.items())
+    functional = ["import torch.nn.functional as F"] if any("F." in block for block in parts.blocks) else []
+    pathlib = ["from pathlib import Path", ""] if weights else []
+    shape = ", ".join(map(str, design.inputs)) + ("," if len(design.inputs) == 1 else "")
+    lines = [
+        f'"""A network found with nasight (space {design.space.name}, {size}); it needs torch alone.',
+        "",
+        "    python THIS_FILE    prints the number of parameters and the shape of the output",
+        '"""',
+        "",
+        *pathlib,
+        "import torch",
+        *functional,
+        "from torch import Tensor, nn",
+        "",
+        f"ARCHITECTURE = {_quoted(design.space.format(design.arch))}",
+        f"INPUTS = ({shape})",
+        f"CLASSES = {design.classes}",
+    ]
+    if weights:
+        lines.append(f'WEIGHTS = Path(__file__).with_name("{weights}")')
+    if statistics is not None:
+        lines += [
+            f"{name} = {list(map(float, values))}" for name, values in zip(("MEAN", "STD"), statistics, strict=True)
+        ]
+    return "\n".join(lines)
+
+
+def _tail(weights: str | None, statistics: tuple[Sequence[float], Sequence[float]] | None) -> str:
+    path = "path: str | Path = WEIGHTS" if weights else "path: str"
+    prepare = [
+        "def prepare(x: Tensor) -> Tensor:",
+        '    """Inputs as the network was trained on them; images come with values from 0 to 1."""',
+        "    shape = (1, -1) + (1,) * (x.dim() - 2)",
+        "    return (x - torch.tensor(MEAN).view(shape)) / torch.tensor(STD).view(shape)",
+        "",
+        "",
+    ]
+    return "\n".join(
+        [
+            *(prepare if statistics is not None else []),
+            f"def load({path}) -> Network:",
+            '    """The network with trained weights, ready to be used."""',
+            "    network = Network()",
+            "    network.load_state_dict(torch.load(path, weights_only=True))",
+            "    return network.eval()",
+            "",
+            "",
+            'if __name__ == "__main__":',
+            f"    network = {'load()' if weights else 'Network().eval()'}",
+            "    parameters = sum(p.numel() for p in network.parameters())",
+            "    output = network(torch.randn(2, *INPUTS))",
+            '    print(f"{parameters:,} parameters, output {tuple(output.shape)}")',
+        ]
+    )
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
