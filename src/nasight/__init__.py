@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from nasight.errors import RequestError, RunError
     from nasight.features import FeatureMapSelector, select
     from nasight.geometry import ExponentiatedGradient, MirrorDescent
+    from nasight.report._diagnosis import explain
     from nasight.search import Run, resume, search
     from nasight.spaces._module import Choice
     from nasight.training import train
@@ -32,6 +33,7 @@ _WHERE = {
     "RequestError": "errors",
     "Run": "search",
     "RunError": "errors",
+    "explain": "report._diagnosis",
     "resume": "search",
     "search": "search",
     "select": "features",
@@ -48,6 +50,7 @@ __all__ = [
     "Run",
     "RunError",
     "__version__",
+    "explain",
     "resume",
     "search",
     "select",

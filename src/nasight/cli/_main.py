@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from nasight import __version__
-from nasight.cli import _data, _kernel, _score, _search, _select, _table, _train
+from nasight.cli import _cell, _data, _explain, _export, _kernel, _score, _search, _select, _table, _train, _trust
 from nasight.errors import RequestError, RunError
 
 app = typer.Typer(
@@ -20,11 +20,15 @@ app = typer.Typer(
 )
 app.command(epilog=_search.EXAMPLES)(_search.search)
 app.command()(_train.train)
+app.command(epilog=_explain.EXAMPLES)(_explain.explain)
 app.command(epilog=_score.EXAMPLES)(_score.score)
 app.command(epilog=_kernel.EXAMPLES)(_kernel.kernel)
 app.command(epilog=_select.EXAMPLES)(_select.select)
+app.command(epilog=_cell.EXAMPLES)(_cell.cell)
+app.command(epilog=_export.EXAMPLES)(_export.export)
 app.add_typer(_data.app, name="data")
 app.add_typer(_table.app, name="table")
+app.add_typer(_trust.app, name="trust")
 
 
 @app.callback()

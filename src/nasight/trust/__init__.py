@@ -1,5 +1,44 @@
 """How far a search can be trusted."""
 
 from nasight.trust import bounds
+from nasight.trust._advice import Advice, Mind, candidates, decision_advice, run_advice
+from nasight.trust._check import Assumption, Assumptions, Check, check, factor
+from nasight.trust._collapse import Collapse, collapse
+from nasight.trust._decisions import Alternative, Asked, Evidence, decisions, first_examples, measure
+from nasight.trust._deep_linear import check_linear, joint_weights, linear_outputs, mixture_output
+from nasight.trust._residual import ResidualCheck, without_realisability
+from nasight.trust._seeds import Agreement, agreement, average
+from nasight.trust._verdict import Verdict, judge
 
-__all__ = ["bounds"]
+__all__ = [
+    "Advice",
+    "Agreement",
+    "Alternative",
+    "Asked",
+    "Assumption",
+    "Assumptions",
+    "Check",
+    "Collapse",
+    "Evidence",
+    "Mind",
+    "ResidualCheck",
+    "Verdict",
+    "agreement",
+    "average",
+    "bounds",
+    "candidates",
+    "check",
+    "check_linear",
+    "collapse",
+    "decision_advice",
+    "decisions",
+    "factor",
+    "first_examples",
+    "joint_weights",
+    "judge",
+    "linear_outputs",
+    "measure",
+    "mixture_output",
+    "run_advice",
+    "without_realisability",
+]

@@ -1,0 +1,112 @@
+"""`nasight explain`: can the arg max of a search be trusted, decision by decision, and what to do if not."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from nasight.cli._shared import counting, option
+
+if TYPE_CHECKING:
+    from nasight.report._diagnosis import Explanation
+
+EXAMPLES = (
+    "Examples: nasight explain runs/a | nasight explain runs/a runs/b runs/c --json | nasight explain runs/a --resolve"
+)
+
+
+def explain(
+    runs: Annotated[list[str], typer.Argument(help="A finished search, or several that differ in their seed.")],
+    level: Annotated[float, typer.Option(help="The level of each verdict.")] = 0.95,
+    examples: Annotated[int | None, option("At most so many held-out examples.", metavar="N")] = None,
+    resolve: Annotated[
+        bool, typer.Option("--resolve", help="Retrain the candidates briefly and say which is best.")
+    ] = False,
+    preset: Annotated[str, typer.Option(help="How --resolve trains: tiny or small.")] = "tiny",
+    epochs: Annotated[int | None, option("Epochs of each training of --resolve.", metavar="N")] = None,
+    seeds: Annotated[int, typer.Option(help="Seeds of each training of --resolve.", metavar="N")] = 1,
+    data: Annotated[str | None, option("Where the run's data is now, if not where it was.")] = None,
+    data_folder: Annotated[str | None, option("Where data sets are (default: $NASIGHT_DATA, else your cache).")] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object on standard output and nothing else.")
+    ] = False,
+) -> None:
+    """Say of each decision of a search whether it is safe, how sure that is, and what to do if it is not."""
+    from nasight.report._diagnosis import explain as explained
+
+    with counting("measuring", "measured", transient=True) as count:
+        found = explained(*runs, level=level, examples=examples, data=data, data_folder=data_folder, progress=count)
+    trained = _resolve(found, preset, epochs, seeds, data, data_folder) if resolve else None
+    if as_json:
+        value = found.to_dict() | ({} if trained is None else {"resolved": trained})
+        typer.echo(json.dumps(value, allow_nan=False))
+    else:
+        typer.echo(_text(found, trained))
+
+
+def _resolve(
+    found: Explanation, preset: str, epochs: int | None, seeds: int, data: str | None, data_folder: str | None
+) -> list[dict[str, Any]]:
+    """The candidates after a short training, best first; judged by held-out training examples, not by the test part."""
+    from nasight.data import load
+    from nasight.search import Run
+    from nasight.training import train_seeds
+
+    run = Run(found.runs[0])
+    dataset = load(data or run.settings.data, folder=data_folder)
+    settings: dict[str, Any] = {"validation": 0.2} | ({} if epochs is None else {"epochs": epochs})
+    # A space from a file goes to other processes by its name.
+    space = run.settings.space if ".py:" in run.settings.space else run.space
+    rows = []
+    with counting("training", "candidates trained", transient=True) as count:
+        for i, text in enumerate(found.candidates):
+            name = hashlib.sha256(text.encode()).hexdigest()[:8]
+            out = Path(found.runs[0]) / "resolve" / name
+            summary = train_seeds(space, text, dataset, seeds=range(seeds), preset=preset, out=out, **settings)
+            rows.append({"architecture": text, "accuracy": summary.mean, "spread": summary.spread, "found": i == 0})
+            count(i + 1, len(found.candidates))
+    return sorted(rows, key=lambda row: -row["accuracy"])
+
+
+def _text(found: Explanation, trained: list[dict[str, Any]] | None) -> str:
+    about, counts = found.about, found.counts
+    several = len(found.runs) > 1
+    who = f"seeds {', '.join(map(str, about['seed']))}" if several else f"seed {about['seed']}"
+    lines = [
+        f"{about['method']} ({about['objective']}) on {about['space']}, {about['data']}, {who}",
+        f"{counts['safe']} of {len(found.decisions)} decisions safe, {counts['unsafe']} unsafe, "
+        f"{counts['unknown']} unknown, each at {100 * found.level:g} % on {about['examples']} held-out examples",
+        "",
+        *_table(found),
+    ]
+    open_ = [d for d in found.decisions if d["verdict"] != "safe"]
+    if open_:
+        lines += ["", "Evidence"]
+        lines += [f"  {d['name']}: {d['evidence']}" for d in open_]
+    lines += ["", "What to do"]
+    for advice in found.advice:
+        lines.append(f"  {advice.action}: {advice.why}")
+        if advice.command:
+            lines.append(f"    {advice.command}")
+    lines += [f"  (note: {note})" for note in found.notes]
+    if trained is not None:
+        lines += ["", "Candidates after a short training, on held-out training examples"]
+        lines += [
+            f"  {row['accuracy']:.2f} %  {row['architecture']}{'  (found)' if row['found'] else ''}" for row in trained
+        ]
+    elif any("retrain" in advice.action for advice in found.advice):
+        lines += ["", "Candidates", *(f"  {text}" for text in found.candidates)]
+    return "\n".join(lines)
+
+
+def _table(found: Explanation) -> list[str]:
+    rows = [("decision", "choice", "verdict", "margin, nats", "confidence", "advice")]
+    for d in found.decisions:
+        share = f"{100 * min(d['confidence'], 0.9999):.2f} %"
+        rows.append((d["name"], d["choice"], d["verdict"], f"{d['margin']:+.4f}", share, d["advice"]))
+    widths = [max(len(row[i]) for row in rows) for i in range(5)]
+    return ["  " + "  ".join([c.ljust(w) for c, w in zip(row, widths, strict=False)] + [row[5]]) for row in rows]

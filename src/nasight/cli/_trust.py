@@ -1,0 +1,100 @@
+"""`nasight trust`: the theorems on arg max, on a network whose answer is known."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from nasight.trust import Check
+    from nasight.trust._check import Array
+
+app = typer.Typer(help="When may the arg max of a search be believed?", no_args_is_help=True)
+
+EXAMPLES, WIDTH, INPUTS = 2_000, 16, 8
+# Activations and their weights; y is the mixture itself, so every answer is known.
+CASES = (
+    (("relu", "tanh"), (0.6, 0.4)),
+    (("relu", "tanh", "sigmoid"), (0.5, 0.3, 0.2)),
+    (("relu", "tanh", "sigmoid"), (0.36, 0.33, 0.31)),
+)
+
+
+@app.callback()
+def _trust() -> None:
+    """When may the arg max of a search be believed?"""
+
+
+@app.command(epilog="Example: nasight trust demo --seed 1")
+def demo(
+    seed: Annotated[int, typer.Option(help="The two-layer network and its inputs follow from it.")] = 0,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object on standard output and nothing else.")
+    ] = False,
+) -> None:
+    """The two- and three-activation theorems on a two-layer network whose answer is known."""
+    import numpy as np
+
+    from nasight.errors import RequestError
+    from nasight.trust import check
+
+    if seed < 0:
+        raise RequestError(f"--seed must be at least 0, got {seed}")
+    shown = []
+    for activations, weights in CASES:
+        outputs = _network(activations, seed)
+        found = check(outputs, weights, np.asarray(weights) @ outputs)
+        shown.append((_title(found), activations, found))
+    if as_json:
+        cases = [{"case": title, "activations": list(names), **found.to_dict()} for title, names, found in shown]
+        typer.echo(json.dumps({"seed": seed, "cases": cases}, allow_nan=False))
+    else:
+        typer.echo("\n\n".join(_text(*each) for each in shown))
+
+
+def _network(activations: tuple[str, ...], seed: int) -> Array:
+    """f_s(x) = v s(W x) for each activation s with the same W and v, (activations, examples)."""
+    import numpy as np
+    import torch
+
+    from nasight.spaces._mlp import Mlp
+
+    rng = np.random.default_rng(seed)
+    x = torch.tensor(rng.normal(size=(EXAMPLES, INPUTS)))
+    w = torch.tensor(rng.normal(size=(INPUTS, WIDTH)) / INPUTS**0.5)
+    v = torch.tensor(rng.normal(size=WIDTH) / WIDTH**0.5)
+    space = Mlp(layers=2)
+    outputs: Array = np.stack([(space.activation(name)(x @ w) @ v).numpy() for name in activations])
+    return outputs
+
+
+def _title(found: Check) -> str:
+    pairs = found.losses[:, None] < found.losses[None, :]
+    if len(found.losses) == 2:
+        return "Two activations: no condition is needed (Theorem 1)"
+    held, right = bool(found.concludes[pairs].all()), found.chosen == found.best
+    says = "the condition holds for every pair" if held else "the condition fails"
+    return f"Three activations: {says}{'' if right else ', and the arg max is wrong'} (Theorem 4)"
+
+
+def _text(title: str, activations: tuple[str, ...], found: Check) -> str:
+    lines = [title, "", "  activation  weight  L(f_i, y)   L(f_i, mixture of the others)"]
+    for name, weight, loss, mixture in zip(activations, found.weights, found.losses, found.mixture_losses, strict=True):
+        lines.append(f"  {name:<10}  {weight:.2f}    {loss:.6f}    {mixture:.6f}")
+    lines += ["", *(f"  {name.replace('_', ' '):<14} {_holds(a.holds)}: {a.says}" for name, a in found.assumptions)]
+    chosen, best = activations[found.chosen], activations[found.best]
+    h = len(activations)
+    for i, j in ((i, j) for i in range(h) for j in range(h) if found.losses[i] < found.losses[j]):
+        pair = f"L({activations[i]}) < L({activations[j]})"
+        proved = f"{found.theorem} proves that {activations[i]} has the larger weight"
+        words = f"the condition holds, so {proved}" if h > 2 else proved
+        lines.append(f"  {pair}: " + (words if found.concludes[i, j] else "the condition fails, nothing is proved"))
+    right = "right" if chosen == best else "WRONG"
+    lines.append(f"  The arg max takes {chosen}; the best under the shared weights is {best}: {right}.")
+    return "\n".join(lines)
+
+
+def _holds(value: bool) -> str:
+    return "holds" if value else "fails"

@@ -1,0 +1,277 @@
+"""Each decision of a found architecture measured against its alternatives, under the shared weights.
+
+Two questions a decision. The discrete one is what discretising asks: all other decisions as in the architecture found.
+The local one holds the others at their weights: as they are for a mixture, and drawn from them, many times, for methods
+that sample, whose weights are probabilities of architectures and whose answer is the mode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor
+
+from nasight.architecture import Architecture
+from nasight.spaces import Group, Space
+from nasight.supernet import Supernet
+
+LOCAL = 512
+"""Examples of the local question: there a pass evaluates every operation, and it is a second opinion."""
+DRAWS = 8
+"""Architectures that stand for the others' weights in the local question of a sampling method."""
+
+Batches = Sequence[tuple[Tensor, Tensor]]
+Losses = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A decision: the architectures that differ in it alone, one an option, and the rows of weights it sets."""
+
+    name: str
+    choice: str
+    options: tuple[str, ...]
+    architectures: tuple[Architecture, ...]
+    rows: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """What taking another option would change, in means over examples and their standard errors.
+
+    `loss` and `local_loss` are the loss of this option minus that of the choice, so positive speaks for the choice;
+    `accuracy`, in points, likewise the choice's minus this one's.
+    """
+
+    option: str
+    architecture: str
+    loss: float
+    error: float
+    accuracy: float
+    local_loss: float
+    local_error: float
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A decision as measured on so many examples; the local question on the first of them."""
+
+    name: str
+    choice: str
+    examples: int
+    local_examples: int
+    alternatives: tuple[Alternative, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**vars(self), "alternatives": [dict(vars(a)) for a in self.alternatives]}
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any]) -> Evidence:
+        return cls(**{**value, "alternatives": tuple(Alternative(**a) for a in value["alternatives"])})
+
+
+def decisions(space: Space, arch: Architecture, weights: Mapping[str, Tensor]) -> list[Asked]:
+    """The decisions of this architecture that have alternatives.
+
+    In most spaces these are the space's own. A DARTS cell decides twice: which two edges lead into a node, and which
+    operation each of these has; an edge that another pair would use brings the operation its weights prefer.
+    An option that leaves no network (`none` on all paths) is no alternative, and neither is one whose weight is zero:
+    the search dropped it (P-DARTS, XNAS), and its shared weights with it.
+    """
+    asked = _darts(space, arch, weights) if space.name == "darts" else _plain(space, arch)
+    rows = {
+        (group.name, row): dict(zip(options, values.tolist(), strict=True))
+        for group in space.groups()
+        if group.exclusive
+        for row, options, values in zip(group.rows, group.options, group.split(weights[group.name]), strict=True)
+    }
+    usable = []
+    for each in asked:
+        weight = rows.get(each.rows[0], {}) if len(each.rows) == 1 else {}
+        kept = [
+            i
+            for i, (option, a) in enumerate(zip(each.options, each.architectures, strict=True))
+            if option == each.choice or (weight.get(option, 1.0) > 0 and space.usable(a) is None)
+        ]
+        if len(kept) > 1:
+            options, archs = tuple(each.options[i] for i in kept), tuple(each.architectures[i] for i in kept)
+            usable.append(Asked(each.name, each.choice, options, archs, each.rows))
+    return usable
+
+
+def _plain(space: Space, arch: Architecture) -> Iterator[Asked]:
+    where = {row: group.name for group in space.groups() for row in group.rows}
+    for decision in space.decisions:
+        archs = tuple(arch.replace(decision.name, option) for option in decision.options)
+        rows = ((where[decision.name], decision.name),)
+        yield Asked(decision.name, arch[decision.name], decision.options, archs, rows)
+
+
+def _darts(space: Space, arch: Architecture, weights: Mapping[str, Tensor]) -> Iterator[Asked]:
+    for kind in ("normal", "reduce"):
+        (group,) = (g for g in space.groups() if g.name == kind)
+        operations = [o for o in group.options[0] if o != "none"]
+        first = len(group.options[0]) - len(operations)
+        own = {row: operations[int(w[first:].argmax())] for row, w in zip(group.rows, weights[kind], strict=True)}
+        into: dict[str, list[str]] = {}
+        for row in group.rows:
+            into.setdefault(row.split("->")[1], []).append(row)
+        for target, edges in into.items():
+            kept = [edge for edge in edges if arch[edge] != "none"]
+            pairs = list(combinations(edges, 2))
+            if len(pairs) > 1:
+                archs = tuple(_with_pair(space, arch, edges, pair, own) for pair in pairs)
+                rows = (*((kind, edge) for edge in edges), (f"{kind}_edges", f"{kind} into {target}"))
+                names = tuple(" + ".join(e.split()[1] for e in pair) for pair in pairs)
+                yield Asked(f"{kind} {target} inputs", names[pairs.index((kept[0], kept[1]))], names, archs, rows)
+            for edge in kept:
+                archs = tuple(arch.replace(edge, operation) for operation in operations)
+                yield Asked(edge, arch[edge], tuple(operations), archs, ((kind, edge),))
+
+
+def _with_pair(
+    space: Space, arch: Architecture, edges: Sequence[str], pair: Sequence[str], own: Mapping[str, str]
+) -> Architecture:
+    choices = dict(arch.choices)
+    for edge in edges:
+        kept = arch[edge] if arch[edge] != "none" else own[edge]
+        choices[edge] = kept if edge in pair else "none"
+    return space.architecture(choices)
+
+
+@torch.no_grad()
+def measure(
+    supernet: Supernet,
+    space: Space,
+    arch: Architecture,
+    weights: Mapping[str, Tensor],
+    batches: Batches,
+    *,
+    sampled: bool = False,
+    local: int = LOCAL,
+    draws: int = DRAWS,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Evidence]:
+    """Evidence on every decision of `arch`, whose supernet has trained shared weights.
+
+    `sampled` says that the search drew architectures from the weights. `batches` are (examples, labels) that no part of
+    the search has learned from. The local question is asked of the first `local` of them; with 0 it is not, and its
+    figures are NaN.
+    """
+    edges = any(not group.exclusive for group in supernet.groups)
+    asked = decisions(space, arch, weights)
+    contexts = _contexts(space, weights, draws, seed, edges) if sampled else [dict(weights)]
+    passes = 1 + sum(len(a.options) - 1 for a in asked)
+    total = passes + (sum(len(a.options) for a in asked) * len(contexts) if local else 0)
+    near, done = first_examples(batches, local), 0
+
+    def losses(given: Mapping[str, Tensor], rows: Batches = batches) -> tuple[Losses, Losses]:
+        nonlocal done
+        found = example_losses(supernet, given, rows)
+        done += 1
+        if progress is not None:
+            progress(done, total)
+        return found
+
+    base = losses(space.encode(arch, edges=edges))
+
+    def at_weights(given: Mapping[str, Tensor], rows: Sequence[tuple[str, str]]) -> Losses:
+        if not near:
+            return np.full(1, np.nan)
+        each = [losses(placed(context, given, rows, supernet.groups), near)[0] for context in contexts]
+        return np.asarray(np.mean(each, axis=0))
+
+    return [_evidence(space, each, base, losses, at_weights, edges) for each in asked]
+
+
+def _evidence(
+    space: Space,
+    asked: Asked,
+    base: tuple[Losses, Losses],
+    losses: Callable[[Mapping[str, Tensor]], tuple[Losses, Losses]],
+    at_weights: Callable[[Mapping[str, Tensor], Sequence[tuple[str, str]]], Losses],
+    edges: bool,
+) -> Evidence:
+    encoded = [space.encode(a, edges=edges) for a in asked.architectures]
+    at = asked.options.index(asked.choice)
+    found = [base if i == at else losses(given) for i, given in enumerate(encoded)]
+    near = [at_weights(given, asked.rows) for given in encoded]
+    alternatives = []
+    for i, option in enumerate(asked.options):
+        if i != at:
+            loss, error = _mean(found[i][0] - base[0])
+            local_loss, local_error = _mean(near[i] - near[at])
+            accuracy = 100 * float((base[1] - found[i][1]).mean())
+            text = space.format(asked.architectures[i])
+            alternatives.append(Alternative(option, text, loss, error, accuracy, local_loss, local_error))
+    return Evidence(asked.name, asked.choice, len(base[0]), len(near[0]), tuple(alternatives))
+
+
+def _mean(values: Losses) -> tuple[float, float]:
+    """The mean and its standard error."""
+    n = len(values)
+    return float(values.mean()), float(values.std(ddof=1) / n**0.5) if n > 1 else float("inf")
+
+
+def placed(
+    context: Mapping[str, Tensor],
+    given: Mapping[str, Tensor],
+    rows: Sequence[tuple[str, str]],
+    groups: tuple[Group, ...],
+) -> dict[str, Tensor]:
+    """The weights of `context` with these rows (group, row) taken from `given`; rows that no group has are skipped."""
+    found = {name: value.clone() for name, value in context.items()}
+    for group in groups:
+        for name, row in rows:
+            if name == group.name:
+                i = group.rows.index(row)
+                group.split(found[name])[i].copy_(group.split(given[name])[i])
+    return found
+
+
+def first_examples(batches: Batches, examples: int | None) -> list[tuple[Tensor, Tensor]]:
+    """The first so many examples, in the batches they come in; one that is left alone is left out (batch norm)."""
+    left = sum(len(y) for _, y in batches) if examples is None else examples
+    found = []
+    for x, y in batches:
+        if min(left, len(y)) > 1:
+            found.append((x[:left], y[:left]))
+        left -= min(left, len(y))
+    return found
+
+
+@torch.no_grad()
+def example_losses(supernet: Supernet, weights: Mapping[str, Tensor], batches: Batches) -> tuple[Losses, Losses]:
+    """Cross-entropy of every example, and 1 where the class is right."""
+    training = supernet.training
+    supernet.eval()
+    losses, right = [], []
+    for x, y in batches:
+        logits = supernet(x, weights)
+        losses.append(F.cross_entropy(logits, y, reduction="none").double())
+        right.append((logits.argmax(1) == y).double())
+    supernet.train(training)
+    return torch.cat(losses).numpy(), torch.cat(right).numpy()
+
+
+def _contexts(
+    space: Space, weights: Mapping[str, Tensor], draws: int, seed: int, edges: bool
+) -> list[dict[str, Tensor]]:
+    """Architectures drawn from the weights: with Gumbel noise on their logarithms an arg max is a draw from a row, and
+    the largest few are a draw without replacement."""
+    generator, found = torch.Generator().manual_seed(seed), []
+    for _ in range(draws):
+        noisy = {}
+        for name, value in weights.items():
+            uniform = torch.rand(value.shape, generator=generator, dtype=torch.float64).clamp_min(1e-12)
+            noisy[name] = value.double() / -uniform.log()
+        found.append(space.encode(space.derive(noisy), edges=edges))
+    return found
