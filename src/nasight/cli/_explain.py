@@ -1,9 +1,11 @@
-"""`nasight explain`: can the arg max of a search be trusted, decision by decision, and what to do if not."""
+"""`nasight explain`: can the arg max of a search be trusted, what to do if not, and one page that shows why."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,12 +17,17 @@ if TYPE_CHECKING:
     from nasight.report._diagnosis import Explanation
 
 EXAMPLES = (
-    "Examples: nasight explain runs/a | nasight explain runs/a runs/b runs/c --json | nasight explain runs/a --resolve"
+    "Examples: nasight explain runs/a | nasight explain runs/a runs/b runs/c --json | "
+    "nasight explain runs/a --resolve | nasight explain runs/a --deep --out report.html"
 )
 
 
 def explain(
-    runs: Annotated[list[str], typer.Argument(help="A finished search, or several that differ in their seed.")],
+    runs: Annotated[list[str], typer.Argument(help="A finished search; others, of other seeds or methods, beside it.")],
+    out: Annotated[str | None, option("The page (default: RUN/report.html).", metavar="report.html")] = None,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Compute the costly sections too: landscape, scores; minutes.")
+    ] = False,
     level: Annotated[float, typer.Option(help="The level of each verdict.")] = 0.95,
     examples: Annotated[int | None, option("At most so many held-out examples.", metavar="N")] = None,
     resolve: Annotated[
@@ -36,16 +43,36 @@ def explain(
     ] = False,
 ) -> None:
     """Say of each decision of a search whether it is safe, how sure that is, and what to do if it is not."""
-    from nasight.report._diagnosis import explain as explained
+    from nasight.report.page import report
 
-    with counting("measuring", "measured", transient=True) as count:
-        found = explained(*runs, level=level, examples=examples, data=data, data_folder=data_folder, progress=count)
-    trained = _resolve(found, preset, epochs, seeds, data, data_folder) if resolve else None
+    with ExitStack() as stack:
+
+        def begin(noun: str) -> Callable[[int, int], None]:
+            stack.pop_all().close()
+            return stack.enter_context(counting(noun, noun, transient=True))
+
+        found = report(
+            *runs,
+            out=out,
+            write=not as_json or out is not None,
+            deep=deep,
+            note=begin,
+            progress=begin("options measured"),
+            level=level,
+            examples=examples,
+            data=data,
+            data_folder=data_folder,
+        )
+    trained = _resolve(found.explanation, preset, epochs, seeds, data, data_folder) if resolve else None
     if as_json:
         value = found.to_dict() | ({} if trained is None else {"resolved": trained})
         typer.echo(json.dumps(value, allow_nan=False))
-    else:
-        typer.echo(_text(found, trained))
+        return
+    typer.echo(_text(found.explanation, trained))
+    for other in found.others:
+        counted = ", ".join(f"{number} {verdict}" for verdict, number in other.counts.items())
+        typer.echo(f"\nBeside it: {other.about['method']} ({other.about['objective']}), {other.runs[0]}: {counted}")
+    typer.echo(f"\nThe page: {found.path}")
 
 
 def _resolve(
