@@ -12,8 +12,9 @@ $(STAMP): pyproject.toml constraints.txt
 
 demo: $(STAMP)
 	$(BIN)/nasight search --preset tiny --data digits --method gaea-darts --objective erm --seed 0 --threads 1 --out runs/demo --overwrite
+	$(BIN)/nasight search --preset tiny --data digits --method darts --objective erm --seed 0 --threads 1 --out runs/demo-darts --overwrite
 	$(BIN)/nasight train runs/demo --preset tiny --seeds 2
-	@echo "The search at a glance: runs/demo/search.svg"
+	$(BIN)/nasight explain runs/demo runs/demo-darts
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -6,6 +6,8 @@ from nasight.trust._check import Assumption, Assumptions, Check, check, factor
 from nasight.trust._collapse import Collapse, collapse
 from nasight.trust._decisions import Alternative, Asked, Evidence, decisions, first_examples, measure
 from nasight.trust._deep_linear import check_linear, joint_weights, linear_outputs, mixture_output
+from nasight.trust._ranking import Agreement as RankAgreement
+from nasight.trust._ranking import Predictor, Ranking, log_probabilities, rank_agreement, ranking
 from nasight.trust._residual import ResidualCheck, without_realisability
 from nasight.trust._seeds import Agreement, agreement, average
 from nasight.trust._verdict import Verdict, judge
@@ -21,6 +23,9 @@ __all__ = [
     "Collapse",
     "Evidence",
     "Mind",
+    "Predictor",
+    "RankAgreement",
+    "Ranking",
     "ResidualCheck",
     "Verdict",
     "agreement",
@@ -37,8 +42,11 @@ __all__ = [
     "joint_weights",
     "judge",
     "linear_outputs",
+    "log_probabilities",
     "measure",
     "mixture_output",
+    "rank_agreement",
+    "ranking",
     "run_advice",
     "without_realisability",
 ]
