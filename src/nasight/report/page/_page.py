@@ -93,6 +93,6 @@ def _json(value: Any) -> str:
 def _number(value: Any, digits: int = 2) -> str:
     if value is None:
         return "none"
-    if isinstance(value, int) or float(value).is_integer() and abs(value) >= 100:
+    if isinstance(value, int) or (float(value).is_integer() and abs(value) >= 100):
         return f"{value:,}"
     return f"{value:,.{digits}f}"
