@@ -2,24 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
+from rich.text import Text
 
 from nasight.search import Progress
 from nasight.search._settings import SearchSettings
 
+# An operation's kernel is square: its side says it.
+SHORT = (
+    ("nor_conv", "conv"),
+    ("sep_conv", "sep"),
+    ("dil_conv", "dil"),
+    ("max_pool", "max"),
+    ("avg_pool", "avg"),
+    ("skip_connect", "skip"),
+)
+
 
 def epoch_line(row: Mapping[str, Any], epochs: int) -> str:
-    discrete = "no network" if row["discrete_accuracy"] is None else f"{row['discrete_accuracy']:.1f} %"
     return (
-        f"epoch {row['epoch'] + 1}/{epochs}: train {row['train_accuracy']:.1f} %, valid {row['valid_accuracy']:.1f} %, "
-        f"discretised {discrete}, entropy {row['entropy']:.3f}, {row['architecture']}"
+        f"epoch {row['epoch'] + 1}/{epochs}: train {row['train_accuracy']:.1f} %, {figures(row)}, {row['architecture']}"
     )
+
+
+def figures(row: Mapping[str, Any]) -> str:
+    discrete = "no network" if row["discrete_accuracy"] is None else f"{row['discrete_accuracy']:.1f} %"
+    return f"valid {row['valid_accuracy']:.1f} %, discretised {discrete}, entropy {row['entropy']:.3f}"
+
+
+def compact(architecture: str) -> str:
+    """A cell in as few letters as tell it: `conv3 · skip conv1 · avg3 conv3 skip` are the six edges, node by node."""
+    text = architecture
+    for long, short in SHORT:
+        text = text.replace(long, short)
+    text = re.sub(r"_?(\d)x\1\b", r"\1", text)
+    if re.fullmatch(r"\|.*~\d\|", text):
+        return re.sub(r"~\d", "", text).strip("|").replace("|+|", " · ").replace("|", " ")
+    cells = re.findall(r"(normal|reduce)=\[(.*?)\]", text)
+    if text.startswith("Genotype(") and cells:
+        edges = ((kind, re.findall(r"'(\w+)', (\d+)", entries)) for kind, entries in cells)
+        return " · ".join(f"{kind} " + " ".join(f"{op}<{source}" for op, source in each) for kind, each in edges)
+    return text
 
 
 class Lines(Progress):
@@ -34,28 +64,52 @@ class Lines(Progress):
         typer.echo(epoch_line(row, self.epochs), err=True)
 
 
-class Bar(Progress):
-    """A bar with the time left, the last epoch's line above it."""
+class _BarAndCell(Bars):
+    """The bar, and under it the lines of the last epoch, cut at the terminal's width."""
 
-    def begin(self, settings: SearchSettings, steps: int, done: int) -> None:
-        self.epochs = settings.epochs
-        self.bars = Bars(
+    lines: tuple[str, ...] = ()
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        yield self.make_tasks_table(self.tasks)
+        for line in self.lines:
+            yield Text(line, no_wrap=True, overflow="ellipsis")
+
+
+class Bar(Progress):
+    """A bar with the time left; under it, in place, the last epoch's figures and its cell."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self.bars = _BarAndCell(
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
-            console=Console(stderr=True),
+            console=console or Console(stderr=True),
             transient=True,
         )
+        self.said = ""
+
+    def begin(self, settings: SearchSettings, steps: int, done: int) -> None:
+        self.epochs = settings.epochs
         self.task = self.bars.add_task(settings.method, total=settings.epochs * steps, completed=done)
-        self.last = settings.epochs * steps
         self.bars.start()
 
     def step(self, epoch: int, step: int) -> None:
         self.bars.advance(self.task)
 
     def epoch(self, row: Mapping[str, Any]) -> None:
-        self.bars.console.print(epoch_line(row, self.epochs), highlight=False)
+        self.said = epoch_line(row, self.epochs)
+        self.bars.lines = (
+            f"epoch {row['epoch'] + 1}/{self.epochs}: {figures(row)}",
+            f"cell {compact(row['architecture'])}",
+        )
         if row["epoch"] + 1 == self.epochs:
-            self.bars.stop()
+            self.close()
+
+    def close(self) -> None:
+        """Take the bar away and leave the last epoch's line; the cursor comes back after an interrupt too."""
+        self.bars.stop()
+        if self.said:
+            self.bars.console.print(self.said, highlight=False, markup=False, soft_wrap=True)
+            self.said = ""

@@ -87,6 +87,9 @@ def search(
         option("fast, plain or compiled: ways to the same supernet; compiling takes minutes before the first step."),
     ] = None,
     threads: Annotated[int | None, option("Threads of this process.", metavar="N")] = None,
+    track: Annotated[
+        str | None, option("tensorboard: event files in FOLDER/tensorboard, an epoch at a time.", metavar="TRACKER")
+    ] = None,
     data_folder: Annotated[str | None, option("Where data sets are (default: $NASIGHT_DATA, else your cache).")] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object on standard output and nothing else.")
@@ -103,13 +106,14 @@ def search(
 
     progress = _progress()
     if resume is not None and _trainfree.resumes(resume):
+        _not_tracked(track)
         with _said():
             found = _trainfree.go_on(resume, data_folder=data_folder)
         _trainfree.say(found, as_json=as_json)
         return
     if resume is not None:
         with _said():
-            run = resume_search(resume, data_folder=data_folder, progress=progress)
+            run = resume_search(resume, data_folder=data_folder, progress=progress, track=track)
     else:
         size = {"channels": channels, "cells": cells, "width": width}
         settings = {
@@ -138,6 +142,7 @@ def search(
         }
         place = out or f"runs/{_slug(space)}-{method}-{seed}"
         if method in _trainfree.METHODS:
+            _not_tracked(track)
             with _said():
                 found = _trainfree.begin(
                     space,
@@ -168,11 +173,17 @@ def search(
                 data_folder=data_folder,
                 overwrite=overwrite,
                 progress=progress,
+                track=track,
                 seed=seed,
                 **settings,
             )
     _draw(run)
     typer.echo(json.dumps(run.result) if as_json else _summary(run))
+
+
+def _not_tracked(track: str | None) -> None:
+    if track is not None:
+        raise RequestError(f"--track {track} is for methods that train a supernet; a train-free search has no epochs")
 
 
 @contextmanager

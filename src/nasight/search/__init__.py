@@ -4,7 +4,8 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from nasight.search._loop import Interrupted, Progress, resume, search
+from nasight.search._loop import Interrupted, resume, search
+from nasight.search._progress import Progress
 from nasight.search._run import Run
 from nasight.search.methods import METHODS, Method
 

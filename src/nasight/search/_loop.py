@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -21,26 +21,15 @@ from nasight.reproducible import torch_threads
 from nasight.runs import RunFolder
 from nasight.search._constraint import check_limit, constrained
 from nasight.search._engine import Engine
+from nasight.search._progress import Progress
 from nasight.search._run import Run
 from nasight.search._settings import SearchSettings, resolve
+from nasight.search._track import check_track, tracked
 from nasight.search.methods import method as method_row
 from nasight.spaces import Group, Space
 from nasight.spaces import load as load_space
 
 CANDIDATES_WHILE_SEARCHING = 10
-
-
-class Progress:
-    """Told of every step and every epoch; the default says nothing."""
-
-    def begin(self, settings: SearchSettings, steps: int, done: int) -> None:
-        """A search of settings.epochs * steps steps begins, `done` of them behind it."""
-
-    def step(self, epoch: int, step: int) -> None:
-        """A step was made."""
-
-    def epoch(self, row: Mapping[str, Any]) -> None:
-        """An epoch ended with this row of history."""
 
 
 def search(
@@ -54,6 +43,7 @@ def search(
     data_folder: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
+    track: str | None = None,
     **settings: Any,
 ) -> Run:
     """Find an architecture with one shared-weights network.
@@ -67,6 +57,8 @@ def search(
     objective : "erm", "bilevel", ...; the first of the method's row by default.
     out : the run folder.
     preset : "tiny", "small" or "paper": size, amount of data and epochs together.
+    progress : told of every step and epoch.
+    track : "tensorboard" writes event files into the folder `tensorboard` of the run, an epoch at a time.
     settings : any single setting of `SearchSettings`, such as `epochs=20`, `seed=1`, `size={"channels": 8}`.
 
     Examples
@@ -75,6 +67,7 @@ def search(
     >>> run.architecture in run.space
     True
     """
+    check_track(track)
     row = method_row(method)
     options = settings.pop("space_options", None) or {}
     where, name = _space(space, options, allow_none=settings.pop("none", None))
@@ -92,7 +85,7 @@ def search(
         engine = Engine(resolved, where, dataset)
         check_limit(engine)
         folder = RunFolder.create(out, kind="search", about=_about(resolved, dataset, engine), overwrite=overwrite)
-        return _run(engine, folder, progress or Progress())
+        return _run(engine, folder, tracked(progress, track, folder.path, engine.groups))
 
 
 def resume(
@@ -102,11 +95,14 @@ def resume(
     data: Any = None,
     data_folder: str | Path | None = None,
     progress: Progress | None = None,
+    track: str | None = None,
 ) -> Run:
     """Go on with an interrupted search; the result is that of a search that was never interrupted.
 
-    A search over a user's own module or arrays needs them again, as `space` and `data`.
+    A search over a user's own module or arrays needs them again, as `space` and `data`. With `track` the epochs
+    behind it are tracked too.
     """
+    check_track(track)
     run = Run(path, space=None if space is None else _space(space, {}, allow_none=None)[0])
     about, settings = run.folder.about, run.settings
     if run.finished:
@@ -118,11 +114,12 @@ def resume(
             f"{about['data']['fingerprint'][:12]}) than this ({dataset.name!r}, {dataset.fingerprint[:12]})"
         )
     with torch_threads(settings.threads):
-        return _run(Engine(settings, run.space, dataset), run.folder, progress or Progress())
+        engine = Engine(settings, run.space, dataset)
+        return _run(engine, run.folder, tracked(progress, track, run.path, engine.groups))
 
 
 def _run(engine: Engine, folder: RunFolder, progress: Progress) -> Run:
-    with folder.writing(), _stop_requests() as stopping:
+    with folder.writing(), _stop_requests() as stopping, closing(progress):
         state = folder.load()
         first_epoch, first_step, seconds = 0, 0, 0.0
         rows: list[dict[str, Any]] = []
