@@ -80,6 +80,7 @@ def trust(run: Run, explanation: Explanation) -> Section:
     return {
         "rows": rows,
         "charts": charts,
+        "courses": list(charts),
         "notes": list(explanation.notes),
         "collapse": explanation.collapse,
         "candidates": list(explanation.candidates),
