@@ -229,7 +229,9 @@ def race_report(jobs: list[Job], results: list[list[dict[str, Any]]]) -> tuple[s
         series = [Series(name, s.x, s.y, s.spread) for name, s in found.items() if s is not None]
         label = "solver calls" if axis == "calls" else axis
         panels.append(Panel(f"{jobs[0].data}: {title}", label, title, series, log_x=True))
-    facts = {"jobs": [job.__dict__ for job in jobs], "histories": results}
+    places = ("out", "folder")
+    known = [{k: v for k, v in job.__dict__.items() if k not in places} for job in jobs]
+    facts = {"jobs": known, "histories": results}
     return "\n".join([*text, ""]), panels_svg(panels), facts
 
 
