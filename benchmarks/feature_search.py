@@ -197,7 +197,9 @@ def main() -> None:
         ]
         print(f"| {name} | {' | '.join(cells)} | {accuracy:.2f} |")
     if given.report:
-        facts = {"arguments": vars(given), "cores": cores(), "versions": versions(), "median": middle}
+        places = ("data_folder", "report")
+        asked = {key: value for key, value in vars(given).items() if key not in places}
+        facts = {"arguments": asked, "cores": cores(), "versions": versions(), "median": middle}
         write_json(Path(given.report), {**facts, "runs": runs})
 
 
