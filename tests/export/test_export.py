@@ -280,3 +280,26 @@ def test_a_wrong_request_ends_with_2_and_one_sentence(
     assert said in shown.err
     assert shown.out == ""
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda about, code: about["data"].update(inputs=[1, code, 8]),
+        lambda about, code: about["settings"].update(max_params=10**9, params_size={"channels": code, "cells": 1}),
+    ],
+)
+def test_code_in_the_file_of_a_strangers_run_is_refused_and_not_run(
+    change: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tiny = ["--preset", "tiny", "--examples", "120", "--epochs", "1", "--channels", "2", "--threads", "1"]
+    assert run("search", "--data", "digits", *tiny, "--out", str(tmp_path / "run")) == 0
+    about = json.loads((tmp_path / "run" / "run.json").read_text())
+    ran = tmp_path / "ran"
+    change(about, f"__import__('pathlib').Path({str(ran)!r}).touch()")
+    (tmp_path / "run" / "run.json").write_text(json.dumps(about))
+    capsys.readouterr()
+    assert run("export", str(tmp_path / "run"), "--python", str(tmp_path / "net.py")) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not ran.exists()
+    assert not (tmp_path / "net.py").exists()

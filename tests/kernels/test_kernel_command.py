@@ -32,7 +32,8 @@ NETWORK = ("--activations", "relu,tanh,swish", "--skips", "1,0", "--samples", "3
 def test_the_json_holds_the_spectrum_of_the_kernel_that_out_keeps(tmp_path: Path) -> None:
     out = tmp_path / "k.npz"
     shown = json.loads(invoke(*NETWORK, "--json", "--out", str(out)).stdout)
-    kept = np.load(out)
+    with np.load(out) as file:
+        kept = dict(file)
     np.testing.assert_allclose(np.linalg.norm(kept["x"], axis=1), 1)
     np.testing.assert_allclose(kept["kernel"], ntk(kept["x"], ["relu", "tanh", "swish"], [1, 0]))
     values = np.linalg.eigvalsh(kept["kernel"])

@@ -26,6 +26,12 @@ class Design:
     classes: int = 10
     size: Mapping[str, int] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        # They go into source that is run, and may come from the file of a stranger.
+        for what, number in (*(("input", n) for n in self.inputs), ("classes", self.classes), *self.size.items()):
+            if type(number) is not int or number < 1:
+                raise RequestError(f"sizes of a network are whole numbers of at least 1, got {number!r} for {what}")
+
     def network(self) -> nn.Module:
         """nasight's own network of this design."""
         return self.space.network(self.arch, self.inputs, self.classes, **self.size)
@@ -95,7 +101,7 @@ def _head(
         f"CLASSES = {design.classes}",
     ]
     if weights:
-        lines.append(f'WEIGHTS = Path(__file__).with_name("{weights}")')
+        lines.append(f"WEIGHTS = Path(__file__).with_name({_quoted(weights)})")
     if statistics is not None:
         lines += [
             f"{name} = {list(map(float, values))}" for name, values in zip(("MEAN", "STD"), statistics, strict=True)

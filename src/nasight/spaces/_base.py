@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
@@ -199,6 +200,6 @@ class Space(ABC):
                 raise RequestError(
                     f"space {self.name!r} has no size {key!r}; it has {', '.join(sorted(self.sizes)) or 'none'}"
                 )
-            if int(value) != value or value < 1:
+            if not isinstance(value, Integral) or value < 1:
                 raise RequestError(f"size {key!r} must be a whole number of at least 1, got {value!r}")
         return {**self.sizes, **given}
