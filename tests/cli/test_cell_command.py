@@ -8,17 +8,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from nasight.cli import main
+from command import run
 
 FAST = ["--epochs", "1", "--channels", "2", "--cells", "2", "--examples", "60", "--test-examples", "40", "--seeds", "1"]
-
-
-def run(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    code = ended.value.code
-    assert isinstance(code, int)
-    return code
 
 
 def test_json_has_width_and_depth_of_both_cells_and_the_drawing(

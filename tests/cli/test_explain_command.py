@@ -7,17 +7,9 @@ import numpy as np
 import pytest
 
 import nasight
-from nasight.cli import main
+from command import run
 
 FAST = ["--preset", "tiny", "--examples", "200", "--epochs", "2", "--threads", "1"]
-
-
-def run(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    code = ended.value.code
-    assert isinstance(code, int)
-    return code
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from nasight.cli import main
+from command import run
 
 FAST = [
     "--data",
@@ -22,14 +22,6 @@ FAST = [
     "--threads",
     "1",
 ]
-
-
-def run(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    code = ended.value.code
-    assert isinstance(code, int)
-    return code
 
 
 def test_json_is_one_object_on_standard_output_and_nothing_else(

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from nasight.cli import main
+from command import run
 from nasight.errors import RequestError, RunError
 from nasight.export import Design, fitted, module_from, python_source, same_outputs, to_torch_export
 from nasight.spaces import load
@@ -38,12 +38,6 @@ def disturbed(network: nn.Module) -> nn.Module:
                     assert value is not None
                     value.copy_(torch.rand(value.shape, generator=generator) + 0.5)
     return network.eval()
-
-
-def run(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    return int(str(ended.value.code))
 
 
 @settings(deadline=None, max_examples=40)

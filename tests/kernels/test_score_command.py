@@ -7,18 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from nasight.cli import main
+from command import run
 from nasight.search import Run
 
 FAST = ["--data", "digits", "--channels", "2", "--cells", "1", "--workers", "1"]
-
-
-def run(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    code = ended.value.code
-    assert isinstance(code, int)
-    return code
 
 
 def test_json_holds_a_number_for_every_architecture_and_metric(

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from nasight.cli import main
+from command import run
 from nasight.report.page import report
 from nasight.runs import write_json
 
@@ -21,13 +21,6 @@ CHROMIUM = next(
 )
 browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium to look at the page with")
 EVIL = "<script>alert(1)"
-
-
-def run(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    assert isinstance(ended.value.code, int)
-    return ended.value.code
 
 
 @pytest.fixture(scope="module")

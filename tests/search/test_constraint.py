@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from nasight.cli import main
+from command import run
 from nasight.errors import RequestError
 from nasight.search import Run, resume, search
 from nasight.search._constraint import LogProbability, chances_of_best
@@ -159,21 +159,19 @@ def test_the_command_says_the_count_and_how_sure_and_refuses_the_impossible_in_o
 ) -> None:
     fast = ["--data", "digits", "--preset", "tiny", "--examples", "200", "--epochs", "1", "--threads", "1"]
 
-    def run(name: str, *arguments: str) -> int:
-        with pytest.raises(SystemExit) as ended:
-            main(["search", *fast, "--out", str(tmp_path / name), *arguments])
-        return int(str(ended.value.code))
+    def searched(name: str, *arguments: str) -> int:
+        return run("search", *fast, "--out", str(tmp_path / name), *arguments)
 
     # `nasight train --preset tiny` has 8 channels and 1 cell a stage.
-    assert run("a", "--max-params", "1k") == 2
+    assert searched("a", "--max-params", "1k") == 2
     said = capsys.readouterr().err
     assert (
         "no architecture of 'nasbench201' has at most 1,000 parameters at channels 8, cells 1: the smallest has" in said
     )
     assert not (tmp_path / "a").exists()
-    assert run("b", "--max-params", "lots") == 2
+    assert searched("b", "--max-params", "lots") == 2
     assert "is written as 300k, 1.5M or 300000, got 'lots'" in capsys.readouterr().err
-    assert run("c", "--max-params", "25k", "--channels", "4") == 0
+    assert searched("c", "--max-params", "25k", "--channels", "4") == 0
     shown = capsys.readouterr().out
     assert "of at most 25,000 (at channels 8, cells 1)" in shown
     assert "that it is the best of 20 candidates within the limit" in shown
@@ -181,5 +179,5 @@ def test_the_command_says_the_count_and_how_sure_and_refuses_the_impossible_in_o
     assert result["constraint"]["size"] == {"channels": 8, "cells": 1}
     network = Run(tmp_path / "c").space.network(Run(tmp_path / "c").architecture, (1, 8, 8), 10, channels=8, cells=1)
     assert sum(p.numel() for p in network.parameters()) == result["constraint"]["params"] <= 25_000
-    assert run("d", "--max-params", "25k", "--method", "eigen") == 2
+    assert searched("d", "--max-params", "25k", "--method", "eigen") == 2
     assert "has no setting 'max_params'" in capsys.readouterr().err

@@ -2,15 +2,6 @@
 
 Linear and convolutional layers and batch norms are contracted layer by layer (`_contract`): one forward and one
 backward pass of the whole batch, no Jacobian. Any other module takes the road of torch.func, with the same result.
-
-Batch norm, `batch_norm=`:
-  "train"    statistics of the batch, taken as constants (frozen): every example has a gradient of its own,
-             that of the affine map which the batch norm is on this batch;
-  "eval"     running statistics;
-  "coupled"  statistics of the batch, and every output is differentiated through them, as one backward pass an
-             output of the network in training mode does it: n passes, all gradients held at once.
-Everything else is as in evaluation (no dropout); running statistics and modes are left as they were.
-Examples must not meet elsewhere: batch norms written as `F.batch_norm` in a forward pass are for "coupled" only.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from nasight.report._landscape import contour_svg, surface, variance_svg
 from nasight.report.page import _charts
 from nasight.report.page._deep import kept, trainings
 from nasight.search import METHODS, Run
+from nasight.search._parameters import Parameters
 
 Section = dict[str, Any]
 FLAGS = (
@@ -285,16 +286,13 @@ def summaries(run: Run) -> list[dict[str, Any]]:
 
 
 def parameters(run: Run) -> int | None:
-    """Parameters of the found network at the size of the search."""
+    """Parameters of the found network at the size of the search; None where the space has no network of that size."""
     about = run.folder.about["data"]
     try:
-        with torch.device("meta"):
-            network = run.space.network(
-                run.architecture, tuple(about["inputs"]), len(about["classes"]), **run.settings.size
-            )
-    except (RequestError, NotImplementedError, RuntimeError, TypeError):
+        count = Parameters(run.space, tuple(about["inputs"]), len(about["classes"]), run.settings.size)
+        return count(run.architecture)
+    except RequestError:
         return None
-    return sum(p.numel() for p in network.parameters())
 
 
 def spread(values: Sequence[float], digits: int = 2) -> str:
