@@ -9,6 +9,8 @@ nasbench201   verdicts on the searches of search_nasbench201.py (made here where
               truths: the loss of every one-decision change on the test part, under the shared weights, and the accuracy
               of the same changes in DATA/nasbench201.csv.gz. Runs with an even seed set the least margin that is called
               safe, runs with an odd seed are reported.
+ranking       how well the architecture weights and the shared weights of the same searches rank 100 random cells,
+              against the table, beside the number of parameters and a score without training.
 collapse      DARTS where the shared weights overfit few images: when a drift to skips is flagged, when it is complete.
 
 Every item is written to OUT as it arrives and not computed again. REPORT.md and REPORT.json get the parts that were run
@@ -34,13 +36,14 @@ from nasight import trust
 from nasight.data import batches, generator_for, load, prepare, split_indices
 from nasight.parallel import map_resumable
 from nasight.report._diagnosis import explain
+from nasight.report._ranking import rank
 from nasight.runs import write_json
 from nasight.search import METHODS as TABLE
 from nasight.search import Run, resume, search
 from nasight.search._streams import resized
 from search_nasbench201 import METHODS, PROXIES, one
 
-PARTS = ("theorems", "nasbench201", "collapse")
+PARTS = ("theorems", "nasbench201", "ranking", "collapse")
 BLOCK = 500
 LEVEL = 0.95
 ACTIVATIONS = (
@@ -200,15 +203,18 @@ def judged(item: SearchItem, number: int) -> list[dict[str, Any]]:
     return rows
 
 
-def nasbench201(given: argparse.Namespace) -> tuple[str, Any]:
-    methods = METHODS[:2] if given.quick else METHODS
-    seeds, number = (2, 500) if given.quick else (given.seeds, 10_000)
-    items: list[SearchItem] = [
+def searches(given: argparse.Namespace) -> list[SearchItem]:
+    return [
         (method, objective, data, seed, f"{given.out}/searches", given.data_folder, given.proxy)
-        for seed in range(seeds)
-        for method, objective in methods
+        for seed in range(2 if given.quick else given.seeds)
+        for method, objective in (METHODS[:2] if given.quick else METHODS)
         for data in given.data.split(",")
     ]
+
+
+def nasbench201(given: argparse.Namespace) -> tuple[str, Any]:
+    number = 500 if given.quick else 10_000
+    items = searches(given)
     rows = [row for rows in kept(given, f"decisions-{number}", items, partial(judged, number=number)) for row in rows]
     table = read_table(given.data_folder)
     for row in rows:
@@ -302,6 +308,50 @@ def read_table(folder: str) -> dict[str, float]:
         return {row["arch"]: float(row["c10_test200"]) for row in csv.DictReader(file)}
 
 
+# Part: ranking
+
+
+def ranked(item: SearchItem, sample: int) -> dict[str, Any]:
+    found = rank(one(item), sample=sample, table="nasbench201", metrics=("naswot",), data_folder=item[5])
+    shown = ("kendall", "kendall_interval", "spearman", "spearman_interval", "regret", "top", "says")
+    predictors = found.to_dict()["predictors"]
+    return {
+        "method": f"{item[0]} {item[1]}",
+        "seed": item[3],
+        "predictors": {name: {k: value[k] for k in shown} for name, value in predictors.items()},
+    }
+
+
+def ranking(given: argparse.Namespace) -> tuple[str, Any]:
+    items = [item for item in searches(given) if item[2] == "cifar-10"]
+    sample = 20 if given.quick else 100
+    rows = kept(given, f"ranking-{sample}", items, partial(ranked, sample=sample))
+    lines = [
+        "| search | predictor | seeds | Kendall | Spearman | its first of the sample is behind by, points |"
+        " better than chance in |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        for name, found in row["predictors"].items():
+            same = name in ("parameters", "naswot")  # no search changes them: one row
+            if not same or row is rows[0]:
+                groups.setdefault(("any" if same else row["method"], name), []).append(found)
+    for (method, name), of in groups.items():
+        cells = [
+            mean_and_spread([f[key] for f in of if f[key] is not None]) for key in ("kendall", "spearman", "regret")
+        ]
+        better = sum(f["says"] == "better than chance" for f in of)
+        lines.append(f"| {method} | {name} | {len(of)} | {' | '.join(cells)} | {better} of {len(of)} |")
+    return "\n".join(lines), rows
+
+
+def mean_and_spread(values: list[float]) -> str:
+    if not values:
+        return "-"
+    return f"{np.mean(values):.2f}" + (f" ± {np.std(values, ddof=1):.2f}" if len(values) > 1 else "")
+
+
 # Part: collapse
 
 
@@ -354,6 +404,9 @@ def kept(given: argparse.Namespace, name: str, items: list[Any], work: Any) -> l
     return map_resumable(work, items, workers=given.workers, done=done, on_result=arrived)
 
 
+RUN = dict(zip(PARTS, (theorems, nasbench201, ranking, collapse), strict=True))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", default=",".join(PARTS))
@@ -375,7 +428,7 @@ def main() -> None:
     before = Path(f"{given.report}.json")
     report: dict[str, Any] = json.loads(before.read_text()) if given.report and before.exists() else {}
     for part in wanted:
-        text, value = {"theorems": theorems, "nasbench201": nasbench201, "collapse": collapse}[part](given)
+        text, value = RUN[part](given)
         report[part] = {"table": text, "figures": value}
         print(f"### {part}\n\n{text}\n", flush=True)
     if given.report:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from nasight.features import FeatureMapSelector, select
     from nasight.geometry import ExponentiatedGradient, MirrorDescent
     from nasight.report._diagnosis import explain
+    from nasight.report._ranking import rank
     from nasight.search import Run, resume, search
     from nasight.spaces._module import Choice
     from nasight.training import train
@@ -34,6 +35,7 @@ _WHERE = {
     "Run": "search",
     "RunError": "errors",
     "explain": "report._diagnosis",
+    "rank": "report._ranking",
     "resume": "search",
     "search": "search",
     "select": "features",
@@ -51,6 +53,7 @@ __all__ = [
     "RunError",
     "__version__",
     "explain",
+    "rank",
     "resume",
     "search",
     "select",

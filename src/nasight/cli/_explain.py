@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -80,22 +78,17 @@ def _resolve(
 ) -> list[dict[str, Any]]:
     """The candidates after a short training, best first; judged by held-out training examples, not by the test part."""
     from nasight.data import load
+    from nasight.report._run_data import retrain
     from nasight.search import Run
-    from nasight.training import train_seeds
 
     run = Run(found.runs[0])
     dataset = load(data or run.settings.data, folder=data_folder)
-    settings: dict[str, Any] = {"validation": 0.2} | ({} if epochs is None else {"epochs": epochs})
-    # A space from a file goes to other processes by its name.
-    space = run.settings.space if ".py:" in run.settings.space else run.space
-    rows = []
     with counting("training", "candidates trained", transient=True) as count:
-        for i, text in enumerate(found.candidates):
-            name = hashlib.sha256(text.encode()).hexdigest()[:8]
-            out = Path(found.runs[0]) / "resolve" / name
-            summary = train_seeds(space, text, dataset, seeds=range(seeds), preset=preset, out=out, **settings)
-            rows.append({"architecture": text, "accuracy": summary.mean, "spread": summary.spread, "found": i == 0})
-            count(i + 1, len(found.candidates))
+        short = retrain(run, found.candidates, dataset, preset=preset, epochs=epochs, seeds=seeds, progress=count)
+    rows = [
+        {"architecture": text, "accuracy": each.mean, "spread": each.spread, "found": i == 0}
+        for i, (text, each) in enumerate(zip(found.candidates, short, strict=True))
+    ]
     return sorted(rows, key=lambda row: -row["accuracy"])
 
 

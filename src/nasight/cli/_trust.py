@@ -1,13 +1,18 @@
-"""`nasight trust`: the theorems on arg max, on a network whose answer is known."""
+"""`nasight trust`: how well a search ranks, and the theorems on arg max on a network whose answer is known."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nasight.cli._shared import counting, option
+
 if TYPE_CHECKING:
+    from nasight.report._ranking import RankedSample
     from nasight.trust import Check
     from nasight.trust._check import Array
 
@@ -52,6 +57,80 @@ def demo(
         typer.echo(json.dumps({"seed": seed, "cases": cases}, allow_nan=False))
     else:
         typer.echo("\n\n".join(_text(*each) for each in shown))
+
+
+@app.command(
+    epilog="Examples: nasight trust ranking runs/a | nasight trust ranking runs/a --sample 200 --table nasbench201"
+)
+def ranking(
+    run: Annotated[str, typer.Argument(help="A finished search.")],
+    sample: Annotated[int, typer.Option(help="So many different architectures.", metavar="N")] = 20,
+    table: Annotated[
+        str | None, option("Look accuracies up (nasbench201, or a path) instead of training.", metavar="TABLE")
+    ] = None,
+    metric: Annotated[str, typer.Option(help="Scores without training, joined by commas; or none.")] = "naswot",
+    level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
+    examples: Annotated[
+        int | None, option("At most so many held-out examples for shared weights.", metavar="N")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The sample follows from it.")] = 0,
+    preset: Annotated[str, typer.Option(help="How each is trained: tiny or small.")] = "tiny",
+    epochs: Annotated[int | None, option("Epochs of each training.", metavar="N")] = None,
+    seeds: Annotated[int, typer.Option(help="Seeds of each training.", metavar="N")] = 1,
+    data: Annotated[str | None, option("Where the run's data is now, if not where it was.")] = None,
+    data_folder: Annotated[str | None, option("Where data sets are (default: $NASIGHT_DATA, else your cache).")] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object on standard output and nothing else.")
+    ] = False,
+) -> None:
+    """How well architecture weights, shared weights and train-free scores rank a sample of architectures."""
+    from nasight.report._ranking import rank
+
+    with ExitStack() as stack:
+
+        def begin(noun: str) -> Callable[[int, int], None]:
+            stack.pop_all().close()
+            return stack.enter_context(counting(noun, noun, transient=True))
+
+        found = rank(
+            run,
+            sample=sample,
+            table=table,
+            metrics=[] if metric == "none" else [name.strip() for name in metric.split(",")],
+            level=level,
+            examples=examples,
+            seed=seed,
+            preset=preset,
+            epochs=epochs,
+            seeds=seeds,
+            data=data,
+            data_folder=data_folder,
+            progress=begin,
+        )
+    typer.echo(json.dumps(found.to_dict(), allow_nan=False) if as_json else _ranks(found))
+
+
+def _ranks(found: RankedSample) -> str:
+    rows = [("predictor", "Kendall", "Spearman", "its first is behind by", "leads in", "")]
+    for name, predictor in found.ranking.predictors.items():
+        a = predictor.agreement
+        kendall, spearman = _interval(a.kendall, a.kendall_interval), _interval(a.spearman, a.spearman_interval)
+        lead = f"{100 * found.ranking.leads[name]:.0f} %"
+        rows.append((name, kendall, spearman, f"{predictor.regret:.2f} points", lead, found.says(name)))
+    widths = [max(len(row[i]) for row in rows) for i in range(5)]
+    return "\n".join(
+        [
+            f"{found.run}: {len(found.architectures)} architectures, against {found.truth}",
+            f"intervals at {100 * found.level:g} % over resamples of the architectures; "
+            "`leads in`: the share of them in which this predictor has the highest Kendall",
+            "",
+            *("  " + "  ".join([c.ljust(w) for c, w in zip(row, widths, strict=False)] + [row[5]]) for row in rows),
+        ]
+    )
+
+
+def _interval(value: float | None, interval: tuple[float, float] | None) -> str:
+    return "-" if value is None or interval is None else f"{value:+.2f} ({interval[0]:+.2f} to {interval[1]:+.2f})"
 
 
 def _network(activations: tuple[str, ...], seed: int) -> Array:

@@ -14,10 +14,10 @@ import torch
 from nasight import trust
 from nasight.data import load as load_data
 from nasight.errors import RequestError, RunError
+from nasight.report._run_data import held_out, same_data
 from nasight.runs import read_json, write_json
 from nasight.search import METHODS, Run
 from nasight.search._relaxations import Mixture
-from nasight.search._streams import Streams, resized
 
 CACHE = "trust.json"
 FORMAT = 1
@@ -155,18 +155,15 @@ def _evidence(
     if kept is not None:
         return kept
     if dataset is None:
-        dataset = _same_data(run, data_folder)
-    method, s = METHODS[read.settings.method], read.settings
-    streams = Streams(s, resized(dataset, s.resolution), halves=method.objective(s.objective).halves)
-    batches = trust.first_examples(streams.validation, examples)
+        dataset = same_data(run, data_folder)
     found = trust.measure(
         run.supernet(),
         run.space,
         read.arch,
         read.weights,
-        batches,
+        held_out(run, dataset, examples),
         sampled=read.sampled,
-        seed=s.seed,
+        seed=read.settings.seed,
         progress=progress,
     )
     # A run on a read-only disk can be explained; it only takes as long again the next time.
@@ -193,20 +190,6 @@ def _cached(path: Path, asked: Mapping[str, Any]) -> list[trust.Evidence] | None
         return [trust.Evidence.from_dict(each) for each in value["evidence"]] if value["asked"] == asked else None
     except (RequestError, KeyError, TypeError):
         return None
-
-
-def _same_data(run: Run, data_folder: str | Path | None) -> Any:
-    words = run.settings.data
-    try:
-        dataset = load_data(words, folder=data_folder)
-    except RequestError as error:
-        raise RequestError(f"the data of {run.path} cannot be loaded again ({error}); name it with --data") from error
-    if dataset.fingerprint != run.folder.about["data"]["fingerprint"]:
-        raise RequestError(
-            f"{words!r} is not what {run.path} was searched on: its content has changed; if that is meant, "
-            f"say --data {words}"
-        )
-    return dataset
 
 
 def _minds(history: Sequence[Mapping[str, Any]], space: Any) -> dict[str, trust.Mind]:
