@@ -2,15 +2,17 @@
 
     python benchmarks/anatomy.py --part table --report docs/anatomy_results
     python benchmarks/anatomy.py --part convergence --data-folder DATA --out runs/anatomy --report docs/anatomy_results
-    python benchmarks/anatomy.py --part runs --runs runs/gaea-* runs/darts-* --report docs/anatomy_results
+    python benchmarks/anatomy.py --part runs --data-folder DATA --out runs/cells --report docs/anatomy_results
+    python benchmarks/anatomy.py --part runs --runs runs/trust/searches/cifar-10/* --report docs/anatomy_nasbench201
 
 table        width, depth and percentile of the published cells
 convergence  cells with DARTS_V2's operations (itself, the widest, the narrowest, random connections spread over the
              widths) on parts of CIFAR-10 and Fashion-MNIST at 12 x 12 pixels, three seeds: steps to a loss, mean loss,
              accuracy, gradient variance and top Hessian eigenvalue, and their rank correlations with width and depth
-runs         widths and depths of the cells that searches found
+runs         widths and depths of the cells that searches found: of --runs, or of DARTS and GAEA-DARTS searches in the
+             DARTS space on part of CIFAR-10, made here where they are not in --out
 
-A training is written to --out when it is finished, and a second call does not repeat it. --report NAME writes
+A training or search is written to --out when it is finished, and a second call does not repeat it. --report NAME writes
 NAME.json and NAME.md; parts that were not run keep what is there.
 """
 
@@ -20,7 +22,7 @@ import argparse
 import json
 import math
 from dataclasses import asdict, dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -48,6 +50,7 @@ from nasight.data import Dataset, generator_for, load, prepare
 from nasight.parallel import map_resumable
 from nasight.reproducible import torch_threads
 from nasight.runs import RunFolder, read_json
+from nasight.search import resume, search
 
 BASE, SIDE, LR = "DARTS_V2", 12, 0.025
 DATA = ("cifar-10", "fashion-mnist")
@@ -57,6 +60,18 @@ MEASURED = 128
 """Test examples for gradient variance; a quarter of them for the Hessian."""
 MEASURES = ("steps_to_loss", "mean_loss", "loss", "accuracy", "gradient_variance", "top_eigenvalue")
 DRAWS = 2000
+SEARCH: dict[str, Any] = {
+    "space": "darts",
+    "objective": "bilevel",
+    "data": "cifar-10",
+    "size": {"channels": 4, "cells": 4},
+    "examples": 1000,
+    "resolution": SIDE,
+    "epochs": 10,
+    "batch_size": 32,
+    "threads": 1,
+}
+"""Chosen by its cost alone: about two minutes a search on one core."""
 
 
 def table() -> list[dict[str, Any]]:
@@ -207,6 +222,20 @@ def _rank_correlation(x: Any, y: Any) -> float | None:
     return float(spearmanr(x, y).statistic)
 
 
+def find(item: tuple[str, int], out: str, data_folder: str) -> str:
+    method, seed = item
+    path = Path(out) / f"{method}-{seed}"
+    if (path / "run.json").exists():
+        return str(resume(path, data_folder=data_folder).path)
+    return str(search(**SEARCH, method=method, seed=seed, out=path, data_folder=data_folder).path)
+
+
+def searches(given: argparse.Namespace) -> list[str]:
+    items = [(method, seed) for seed in range(given.seeds) for method in given.methods]
+    work = partial(find, out=given.out, data_folder=given.data_folder)
+    return map_resumable(work, items, workers=given.workers, on_result=lambda item, _: print(*item, flush=True))
+
+
 def searched(folders: list[str]) -> list[dict[str, Any]]:
     rows = []
     for folder in folders:
@@ -214,10 +243,21 @@ def searched(folders: list[str]) -> list[dict[str, Any]]:
         for kind, graph in design.cells:
             space = space_of(graph)
             where = {} if space is None else space.standing(graph).to_dict()
-            method = about.get("settings", {}).get("method")
-            seed = about.get("settings", {}).get("seed")
-            row = {"run": Path(folder).name, "method": method, "seed": seed, "kind": kind}
-            rows.append({**row, "width": graph.width, "depth": graph.depth, **where})
+            settings, operations = about["settings"], [operation for _, _, operation in graph.edges]
+            rows.append(
+                {
+                    "run": Path(folder).name,
+                    "method": f"{settings['method']} {settings['objective']}",
+                    "seed": settings["seed"],
+                    "kind": kind,
+                    "width": graph.width,
+                    "depth": graph.depth,
+                    "skips": sum("skip" in o for o in operations),
+                    "pools": sum("pool" in o for o in operations),
+                    "convolutions": sum("conv" in o for o in operations),
+                    **where,
+                }
+            )
     return rows
 
 
@@ -253,11 +293,17 @@ def _table(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> list[str]:
 
 
 def _means(rows: list[dict[str, Any]]) -> list[str]:
-    lines = ["| method | kind | searches | mean width | mean depth |", "|---|---|---|---|---|"]
+    columns = ("width", "depth", "skips", "pools", "convolutions", "as_wide_and_shallow")
+    lines = [
+        "| method | kind | searches | width, c | depth | skips | pools | convolutions |"
+        " % of the space at least as wide and at most as deep |",
+        "|---" * 9 + "|",
+    ]
     for method, kind in dict.fromkeys((r["method"], r["kind"]) for r in rows):
         mine = [r for r in rows if (r["method"], r["kind"]) == (method, kind)]
-        width, depth = mean(r["width"] for r in mine), mean(r["depth"] for r in mine)
-        lines.append(f"| {method} | {kind} | {len(mine)} | {width:.2f}c | {depth:.2f} |")
+        figures = [[r[c] for r in mine if c in r] for c in columns]
+        cells = [f"{mean(f):.2f} ± {np.std(f, ddof=1):.2f}" if len(f) > 1 else str(f) for f in figures]
+        lines.append(f"| {method} | {kind} | {len(mine)} | {' | '.join(cells)} |")
     return lines
 
 
@@ -275,6 +321,7 @@ def main() -> None:
     parser.add_argument("--data-folder", default=None)
     parser.add_argument("--data", nargs="+", default=list(DATA))
     parser.add_argument("--runs", nargs="+", default=[])
+    parser.add_argument("--methods", nargs="+", default=["darts", "gaea-darts"], help="searched in the DARTS space")
     parser.add_argument("--cells", type=int, default=12, help="cells compared, at least 4")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=None)
@@ -293,7 +340,7 @@ def main() -> None:
     if "convergence" in parts:
         report["convergence"] = convergence(given)
     if "runs" in parts:
-        report["runs"] = searched(given.runs)
+        report["runs"] = searched(given.runs or searches(given))
     print(markdown(report))
     if place is not None:
         place.write_text(json.dumps(report, indent=1) + "\n")
