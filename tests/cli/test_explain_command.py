@@ -111,6 +111,14 @@ def test_from_python_it_is_the_same(runs: Path, capsys: pytest.CaptureFixture[st
     assert json.loads(json.dumps(nasight.explain(nasight.Run(runs / "r0")).to_dict())).items() <= value.items()
 
 
+def test_runs_of_two_methods_are_not_taken_for_two_seeds(runs: Path, tmp_path: Path) -> None:
+    about = json.loads((runs / "r1" / "run.json").read_text())
+    about["settings"]["method"] = "darts"
+    (runs / "r1" / "run.json").write_text(json.dumps(about))
+    with pytest.raises(nasight.RequestError, match=r"are no seeds of one search: method 'gaea-darts' and 'darts'"):
+        nasight.explain(runs / "r0", runs / "r1")
+
+
 @pytest.mark.parametrize(
     ("break_it", "words"),
     [

@@ -72,7 +72,7 @@ def explain(
 
     Parameters
     ----------
-    run, others : finished searches; several must be of one space, and are compared seed with seed.
+    run, others : finished searches; several must differ by their seed, and are compared with one another.
     level : of each verdict.
     least : a margin (nats) below this is not called safe.
     examples : at most so many held-out examples; all by default.
@@ -208,10 +208,12 @@ def _check_same(runs: Sequence[Run]) -> None:
         raise RequestError("the same run is named twice; name runs with different seeds")
     first = runs[0]
     for each in runs[1:]:
-        for what in ("space", "space_options", "data"):
+        for what in ("space", "space_options", "data", "method", "objective"):
             mine, its = getattr(first.settings, what), getattr(each.settings, what)
             if mine != its:
-                raise RequestError(f"{first.path} and {each.path} differ in {what}: {mine!r} and {its!r}")
+                raise RequestError(
+                    f"{first.path} and {each.path} are no seeds of one search: {what} {mine!r} and {its!r}"
+                )
 
 
 def _about(read: _Read) -> dict[str, Any]:
