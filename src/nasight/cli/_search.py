@@ -82,6 +82,10 @@ def search(
             metavar="300k",
         ),
     ] = None,
+    max_latency: Annotated[
+        str | None,
+        option("The best whose network answers one example within so many ms, one thread, this machine.", metavar="MS"),
+    ] = None,
     path: Annotated[
         str | None,
         option("fast, plain or compiled: ways to the same supernet; compiling takes minutes before the first step."),
@@ -136,7 +140,8 @@ def search(
             "augment": augment,
             "candidates": candidates,
             "max_params": max_params,
-            "params_size": None if max_params is None else _trained_size(space, preset, layers),
+            "max_latency": max_latency,
+            "params_size": _trained_size(space, preset, layers) if max_params or max_latency else None,
             "path": path,
             "threads": threads,
         }
@@ -242,21 +247,27 @@ def _summary(run: Run) -> str:
 
 
 def _limit(result: dict[str, Any]) -> list[str]:
-    """What a limit on the parameters led to, and how sure the choice is."""
+    """What limits led to, and how sure the choice is."""
     limit = result.get("constraint")
     if limit is None:
         return []
     size = ", ".join(f"{name} {value}" for name, value in limit["size"].items())
     free = limit["unconstrained"]
     same = free["architecture"] == result["architecture"]
+    most, slowest = limit["max_params"], limit.get("max_latency")
+    costs = [f"{free['params']:,} parameters"] if free["params"] is not None else []
+    costs += [f"{free['latency']:.3g} ms"] if free.get("latency") is not None else []
+    time = "" if slowest is None else f"{limit['latency']:.3g} ms of at most {slowest:g}"
     return [
-        f"  parameters   {limit['params']:,} of at most {limit['max_params']:,}" + (f" (at {size})" if size else ""),
+        f"  parameters   {limit['params']:,}"
+        + ("" if most is None else f" of at most {most:,}")
+        + (f" (at {size})" if size else ""),
+        *([f"  latency      {time} (one example, one thread, this machine)"] if time else []),
         f"  sure         {limit['sure']:.0%} that it is the best of {len(limit['candidates'])} candidates within the "
         "limit, under the shared weights",
         "  without it   the same architecture"
         if same
-        else f"  without it   {free['architecture']}"
-        + ("" if free["params"] is None else f" ({free['params']:,} parameters)"),
+        else f"  without it   {free['architecture']}" + (f" ({', '.join(costs)})" if costs else ""),
     ]
 
 

@@ -1,4 +1,4 @@
-"""The best architecture under a limit: the likeliest that keep it compete under the shared weights."""
+"""The best architecture under limits: the likeliest that keep them compete under the shared weights."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from torch import Tensor
 
 from nasight.architecture import Architecture
 from nasight.errors import RequestError
+from nasight.search._latency import Latency, quick
 from nasight.search._parameters import Parameters
 from nasight.search._selection import Likeliest
 from nasight.spaces import Group, Space
@@ -19,50 +20,62 @@ if TYPE_CHECKING:
     from nasight.search._engine import Engine
 
 COMPETE = 20
-"""So many architectures within the limit compete, or as many as the method lets compete anyway."""
+"""So many architectures within the limits compete, or as many as the method lets compete anyway."""
 ENUMERATED = 20_000
 """Up to so many architectures all are looked at."""
 DRAWS = 2_000
 RESAMPLES = 2_000
+PROBES, HOPELESS = 10, 10
+"""Where so many random architectures all take so many times the latency allowed, a search is not begun."""
 
 
 def check_limit(engine: Engine) -> None:
-    """Refuse a limit that no architecture keeps, before anything is computed."""
-    limit = engine.settings.max_params
-    if limit is None:
-        return
-    least, certain = parameters(engine).smallest()
-    if least > limit and certain:
-        raise RequestError(
-            f"no architecture of {engine.space.name!r} has at most {limit:,} parameters{_at(engine)}: "
-            f"the smallest has {least:,}"
-        )
+    """Refuse a limit that no architecture keeps, before anything is computed.
+
+    A limit on latency is refused where a few random architectures all take many times as long.
+    """
+    limit, within = engine.settings.max_params, engine.settings.max_latency
+    if limit is not None:
+        least, certain = parameters(engine).smallest()
+        if least > limit and certain:
+            raise RequestError(
+                f"no architecture of {engine.space.name!r} has at most {limit:,} parameters{_at(engine)}: "
+                f"the smallest has {least:,}"
+            )
+    if within is not None:
+        generator, latency = engine.generator("latency"), latencies(engine)
+        drawn = [engine.space.sample(generator) for _ in range(PROBES)]
+        fastest = min((latency(arch) for arch in drawn if engine.space.usable(arch) is None), default=0.0)
+        if fastest > HOPELESS * within:
+            raise RequestError(
+                f"no architecture of {engine.space.name!r} can be expected to answer within {within:g} ms{_at(engine)}"
+                f": the fastest of {len(latency.known)} measured takes {fastest:.3g} ms"
+            )
 
 
 def parameters(engine: Engine) -> Parameters:
     """Counts at the size that the limit is about."""
-    s = engine.settings
-    return Parameters(engine.space, engine.dataset.inputs, engine.dataset.n_classes, s.params_size or s.size)
+    return Parameters(engine.space, engine.dataset.inputs, engine.dataset.n_classes, _size(engine))
+
+
+def latencies(engine: Engine) -> Latency:
+    """Times at the same size."""
+    return Latency(engine.space, engine.dataset.inputs, engine.dataset.n_classes, _size(engine))
 
 
 def constrained(engine: Engine, unconstrained: Architecture) -> tuple[Architecture, dict[str, Any]]:
     """The pick, and what the run keeps of how it was found."""
     s, space, count = engine.settings, engine.space, parameters(engine)
-    assert s.max_params is not None
+    latency = latencies(engine)
     log_p = LogProbability(engine.weights(), engine.groups, space)
     generator = engine.generator("constraint")
     number = max(COMPETE, s.candidates)
     looked_at = _looked_at(engine, unconstrained, count, log_p, number, generator)
-    within = [a for a in looked_at if space.usable(a) is None and count(a) <= s.max_params]
-    if not within:
-        least = min(map(count, filter(lambda a: space.usable(a) is None, looked_at)))
-        raise RequestError(
-            f"no architecture with at most {s.max_params:,} parameters{_at(engine)} was found in {space.name!r}: "
-            f"the smallest looked at has {least:,}"
-        )
+    within = _small(engine, [a for a in looked_at if space.usable(a) is None], count)
     # Of equally likely ones, random ones.
     order = torch.randperm(len(within), generator=generator).tolist()
-    kept = sorted((within[i] for i in order), key=lambda a: -log_p(a))[:number]
+    likely = sorted((within[i] for i in order), key=lambda a: -log_p(a))
+    kept = likely[:number] if s.max_latency is None else _quick(engine, likely, latency, number, generator)
     right = torch.stack([engine.correct(arch) for arch in kept])  # (candidates, examples)
     accuracy = right.double().mean(1)
     # Equal accuracies: the likelier one, which comes first.
@@ -72,24 +85,60 @@ def constrained(engine: Engine, unconstrained: Architecture) -> tuple[Architectu
         {
             "architecture": space.format(arch),
             "params": count(arch),
+            "latency": None if s.max_latency is None else latency(arch),
             "log_probability": log_p(arch),
             "accuracy": 100 * float(accuracy[i]),
             "best_with_probability": float(sure[i]),
         }
         for i, arch in enumerate(kept)
     ]
+    known = space.usable(unconstrained) is None
     about = {
         "max_params": s.max_params,
-        "size": s.params_size or s.size,
+        "max_latency": s.max_latency,
+        "size": _size(engine),
         "params": rows[best]["params"],
+        "latency": rows[best]["latency"],
         "sure": rows[best]["best_with_probability"],
         "unconstrained": {
             "architecture": space.format(unconstrained),
-            "params": count(unconstrained) if space.usable(unconstrained) is None else None,
+            "params": count(unconstrained) if known else None,
+            "latency": latency(unconstrained) if known and s.max_latency is not None else None,
         },
         "candidates": rows,
     }
     return kept[best], about
+
+
+def _small(engine: Engine, usable: list[Architecture], count: Parameters) -> list[Architecture]:
+    """Those with few enough parameters."""
+    limit = engine.settings.max_params
+    if limit is None:
+        return usable
+    within = [a for a in usable if count(a) <= limit]
+    if not within:
+        raise RequestError(
+            f"no architecture with at most {limit:,} parameters{_at(engine)} was found in {engine.space.name!r}: "
+            f"the smallest looked at has {min(map(count, usable)):,}"
+        )
+    return within
+
+
+def _quick(
+    engine: Engine, likely: list[Architecture], latency: Latency, number: int, generator: torch.Generator
+) -> list[Architecture]:
+    """The likeliest that answer fast enough, of those that were measured."""
+    s = engine.settings
+    assert s.max_latency is not None
+    within = quick(likely, latency, s.max_latency, number, generator)
+    if not within:
+        small = "" if s.max_params is None else f" with at most {s.max_params:,} parameters"
+        raise RequestError(
+            f"no architecture{small} that answers within {s.max_latency:g} ms{_at(engine)} was found in "
+            f"{engine.space.name!r}: the fastest of {len(latency.known)} measured takes "
+            f"{min(latency.known.values()):.3g} ms"
+        )
+    return within
 
 
 def chances_of_best(right: Tensor, generator: torch.Generator) -> Tensor:
@@ -152,7 +201,10 @@ def _looked_at(
     number: int,
     generator: torch.Generator,
 ) -> list[Architecture]:
-    """All architectures, or of a large space the likeliest, the way from the arg max to the limit, and a walk."""
+    """All architectures, or of a large space the likeliest, the way from the arg max to the limit, and a walk.
+
+    Without a limit on the parameters the way goes on to the lightest: light ones tend to be fast.
+    """
     space, limit = engine.space, engine.settings.max_params or 0
     if len(space) <= ENUMERATED:
         return list(space)
@@ -214,6 +266,11 @@ def _lightened(
         yield arch
 
 
+def _size(engine: Engine) -> dict[str, int]:
+    """The size that the limits are about."""
+    return engine.settings.params_size or engine.settings.size
+
+
 def _at(engine: Engine) -> str:
-    size = engine.settings.params_size or engine.settings.size
+    size = _size(engine)
     return f" at {', '.join(f'{name} {value}' for name, value in size.items())}" if size else ""

@@ -100,7 +100,7 @@ def resume(
     """Go on with an interrupted search; the result is that of a search that was never interrupted.
 
     A search over a user's own module or arrays needs them again, as `space` and `data`. With `track` the epochs
-    behind it are tracked too.
+    behind it are tracked too. Under `max_latency` the times of the end are measured anew, so there the pick may differ.
     """
     check_track(track)
     run = Run(path, space=None if space is None else _space(space, {}, allow_none=None)[0])
@@ -204,7 +204,7 @@ def _finish(engine: Engine, folder: RunFolder, rows: list[dict[str, Any]]) -> Ru
     engine.return_kept()
     arch = engine.derive(s.epochs, candidates=s.candidates)
     limited: dict[str, Any] = {}
-    if s.max_params is not None:
+    if s.max_params is not None or s.max_latency is not None:
         arch, limited["constraint"] = constrained(engine, arch)
     unusable = engine.space.usable(arch)
     weights = engine.weights()

@@ -9,6 +9,7 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from nasight.errors import RequestError
+from nasight.search._latency import read_milliseconds
 from nasight.search._parameters import read_count
 from nasight.search.methods import Method
 
@@ -71,6 +72,11 @@ class SearchSettings(BaseModel):
     candidates: int = Field(default=0, ge=0)
     max_params: int | None = Field(default=None, ge=1)
     """The architecture found has at most so many parameters, counted at `params_size` (by default at `size`)."""
+    max_latency: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """It answers one example within so many milliseconds, at the same size, on one thread of this machine.
+
+    A clock is noisy, and a run that is resumed before its end measures anew: it may pick another architecture.
+    """
     params_size: dict[str, int] = {}
     path: str = "fast"
     seed: int = Field(default=0, ge=0)
@@ -87,6 +93,8 @@ def resolve(
     given = {key: value for key, value in given.items() if value is not None}
     if isinstance(given.get("max_params"), str):
         given["max_params"] = read_count(given["max_params"])
+    if isinstance(given.get("max_latency"), str):
+        given["max_latency"] = read_milliseconds(given["max_latency"])
     schedule = method.schedule
     values: dict[str, Any] = {
         "space": space,

@@ -23,7 +23,7 @@ from nasight.search._parameters import Parameters
 Section = dict[str, Any]
 FLAGS = (
     "epochs", "schedule_epochs", "warmup", "batch_size", "lr", "lr_min", "weight_decay", "clip", "arch_lr", "examples",
-    "share", "validation", "resolution", "augment", "candidates", "max_params", "path",
+    "share", "validation", "resolution", "augment", "candidates", "max_params", "max_latency", "path",
 )  # fmt: skip
 POPULAR = 4
 """So many published cells are drawn beside the found one."""
