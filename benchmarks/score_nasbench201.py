@@ -27,15 +27,11 @@ from nasight.kernels._eigen_search import best_forms
 from nasight.kernels._scored import rank_correlation
 from nasight.tables import Table
 from nasight.tables import load as load_table
+from search_nasbench201 import spread
 
 METRICS = ("eigen", "eigen-min", "knas", "knas-mean", "naswot", "te-nas", "nasi", "params", "flops")
 DATASETS = {"c10": "CIFAR-10", "c100": "CIFAR-100", "in16": "ImageNet-16-120"}
 KEPT = (1, 5, 20)
-
-
-def spread(values: list[float], digits: int = 2) -> str:
-    deviation = statistics.stdev(values) if len(values) > 1 else 0.0
-    return f"{statistics.mean(values):.{digits}f} ± {deviation:.{digits}f}"
 
 
 def column(table: Table, scores: Scores, name: str) -> list[float]:

@@ -66,8 +66,8 @@ def one(item: Item) -> str:
 
 
 def spread(values: list[float], digits: int = 2) -> str:
-    deviation = statistics.stdev(values) if len(values) > 1 else 0.0
-    return f"{statistics.mean(values):.{digits}f} ± {deviation:.{digits}f}"
+    mean = f"{statistics.mean(values):.{digits}f}"
+    return f"{mean} ± {statistics.stdev(values):.{digits}f}" if len(values) > 1 else mean
 
 
 def summarise(runs: list[Run], table: dict[str, dict[str, str]]) -> dict[str, Any]:

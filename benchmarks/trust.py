@@ -41,7 +41,7 @@ from nasight.runs import write_json
 from nasight.search import METHODS as TABLE
 from nasight.search import Run, resume, search
 from nasight.search._streams import resized
-from search_nasbench201 import METHODS, PROXIES, one
+from search_nasbench201 import METHODS, PROXIES, one, spread
 
 PARTS = ("theorems", "nasbench201", "ranking", "collapse")
 BLOCK = 500
@@ -338,18 +338,10 @@ def ranking(given: argparse.Namespace) -> tuple[str, Any]:
             if not same or row is rows[0]:
                 groups.setdefault(("any" if same else row["method"], name), []).append(found)
     for (method, name), of in groups.items():
-        cells = [
-            mean_and_spread([f[key] for f in of if f[key] is not None]) for key in ("kendall", "spearman", "regret")
-        ]
+        cells = [spread([f[key] for f in of if f[key] is not None]) for key in ("kendall", "spearman", "regret")]
         better = sum(f["says"] == "better than chance" for f in of)
         lines.append(f"| {method} | {name} | {len(of)} | {' | '.join(cells)} | {better} of {len(of)} |")
     return "\n".join(lines), rows
-
-
-def mean_and_spread(values: list[float]) -> str:
-    if not values:
-        return "-"
-    return f"{np.mean(values):.2f}" + (f" ± {np.std(values, ddof=1):.2f}" if len(values) > 1 else "")
 
 
 # Part: collapse

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nasight.cli._shared import counting, option
+from nasight.cli._shared import counters, counting, option
 
 if TYPE_CHECKING:
     from nasight.report._diagnosis import Explanation
@@ -43,12 +41,7 @@ def explain(
     """Say of each decision of a search whether it is safe, how sure that is, and what to do if it is not."""
     from nasight.report.page import report
 
-    with ExitStack() as stack:
-
-        def begin(noun: str) -> Callable[[int, int], None]:
-            stack.pop_all().close()
-            return stack.enter_context(counting(noun, noun, transient=True))
-
+    with counters() as begin:
         found = report(
             *runs,
             out=out,

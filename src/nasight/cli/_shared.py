@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import typer
@@ -36,3 +36,15 @@ def counting(noun: str, said: str, *, transient: bool = False) -> Iterator[Calla
             typer.echo(f"{done} of {total} {said}", err=True)
 
     yield line
+
+
+@contextmanager
+def counters() -> Iterator[Callable[[str], Callable[[int, int], None]]]:
+    """One bar after the other: given what is counted now, a function of how much of it is done."""
+    with ExitStack() as stack:
+
+        def begin(noun: str) -> Callable[[int, int], None]:
+            stack.pop_all().close()
+            return stack.enter_context(counting(noun, noun, transient=True))
+
+        yield begin

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nasight.cli._shared import counting, option
+from nasight.cli._shared import counters, option
 
 if TYPE_CHECKING:
     from nasight.report._ranking import RankedSample
@@ -86,12 +84,7 @@ def ranking(
     """How well architecture weights, shared weights and train-free scores rank a sample of architectures."""
     from nasight.report._ranking import rank
 
-    with ExitStack() as stack:
-
-        def begin(noun: str) -> Callable[[int, int], None]:
-            stack.pop_all().close()
-            return stack.enter_context(counting(noun, noun, transient=True))
-
+    with counters() as begin:
         found = rank(
             run,
             sample=sample,
