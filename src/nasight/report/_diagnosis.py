@@ -22,6 +22,10 @@ from nasight.search._relaxations import Mixture
 CACHE = "trust.json"
 FORMAT = 1
 Counter = Callable[[int, int], None]
+SHARED = (
+    "safe means best under the shared weights, which is another claim than best after training alone: "
+    "--resolve retrains the candidates, `nasight trust ranking` says how well the search ranks"
+)
 
 
 @dataclass(frozen=True)
@@ -125,7 +129,7 @@ class _Read:
 
     @property
     def notes(self) -> list[str]:
-        notes = []
+        notes = [SHARED]
         method = METHODS[self.settings.method]
         if self.sampled:
             notes.append(

@@ -59,7 +59,7 @@ def verdict(explanation: Explanation) -> str:
     if not total:
         return "There was nothing to decide."
     if counts["safe"] == total:
-        return f"Believe it: all {total} decisions are safe at {level}."
+        return f"The arg max is the best under the shared weights: all {total} decisions are safe at {level}."
     if counts["unsafe"]:
         some = "one decision has" if counts["unsafe"] == 1 else f"{counts['unsafe']} of {total} decisions have"
         return f"Do not take the arg max as it is: {some} a better alternative under the shared weights ({level})."
