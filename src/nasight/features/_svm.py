@@ -31,8 +31,9 @@ def svm(
     """A linear SVM on class numbers, one against the rest; of two classes one column, positive for the second.
 
     The tolerance is liblinear's own for this problem: on IMDb, one of 1e-4 took 2 to 17 times as long for the same
-    accuracy to a tenth of a point. The rows are held in memory as liblinear wants them. Whether it converged is a field of the model. A class
-    without a row, below `classes`, has zero weights and the score of a row that is surely not in it, -1.
+    accuracy to a tenth of a point. The rows are held in memory as liblinear wants them. Whether it converged is a field
+    of the model. A class without a row, below `classes`, has zero weights and the score of a row that is surely not in
+    it, -1.
     """
     start = time.perf_counter()
     if loss not in LOSSES:
