@@ -15,6 +15,7 @@ from nasight.trust import (
     Alternative,
     Evidence,
     Mind,
+    Verdict,
     agreement,
     average,
     candidates,
@@ -247,9 +248,18 @@ def test_advice_follows_from_the_evidence() -> None:
     assert decision_advice(unknown, still).startswith("search longer: ")
     assert decision_advice(unknown, settled) == "either will do: o1 cannot be told from it"
     assert decision_advice(unsafe) == "retrain briefly with o1 instead and compare"
-    actions = [a.action for a in run_advice([unsafe, unknown], {"d": still}, run="r", epochs=8)]
-    assert actions == ["search longer", "retrain candidates briefly"]
-    assert [a.action for a in run_advice([judge(evidence([0.9]))], {"d": still}, run="r", epochs=8)] == ["stop"]
+
+    def advised(*verdicts: Verdict, mind: Mind, twin: str | None = None) -> list[tuple[str, str | None]]:
+        found = run_advice(verdicts, {"d": mind}, run="r", again=lambda **changes: str(changes), epochs=8, twin=twin)
+        return [(a.action, a.command) for a in found]
+
+    resolve = ("retrain candidates briefly", "nasight explain r --resolve")
+    assert advised(unsafe, unknown, mind=still) == [("search longer", "{'epochs': 16}"), resolve]
+    assert advised(unknown, mind=undecided, twin="gaea-darts") == [
+        ("switch to gaea-darts", "{'method': 'gaea-darts'}"),
+        resolve,
+    ]
+    assert advised(judge(evidence([0.9])), mind=still) == [("stop", None)]
 
 
 def test_candidates_are_the_found_one_all_better_options_at_once_and_the_best_single_changes() -> None:

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import torch
 from nasight import trust
 from nasight.data import load as load_data
 from nasight.errors import RequestError, RunError
+from nasight.report._command import command_of
 from nasight.report._run_data import held_out, same_data
 from nasight.runs import read_json, write_json
 from nasight.search import METHODS, Run
@@ -245,7 +247,13 @@ def _one(read: _Read, level: float) -> Explanation:
         tuple(_entry(read, v, e) for v, e in zip(read.verdicts, read.evidence, strict=True)),
         tuple(
             trust.run_advice(
-                read.verdicts, read.minds, run=read.path, epochs=read.settings.epochs, twin=read.twin, drift=read.drift
+                read.verdicts,
+                read.minds,
+                run=read.path,
+                again=partial(command_of, read.run, out=f"{read.path}-again"),
+                epochs=read.settings.epochs,
+                twin=read.twin,
+                drift=read.drift,
             )
         ),
         tuple(trust.candidates(read.run.space, read.arch, read.evidence, read.verdicts)),
@@ -284,6 +292,7 @@ def _several(reads: Sequence[_Read], level: float) -> Explanation:
         verdicts,
         first.minds,
         run=" ".join(r.path for r in reads),
+        again=partial(command_of, first.run, out=f"{first.path}-again"),
         epochs=first.settings.epochs,
         twin=first.twin,
         flips=flips,

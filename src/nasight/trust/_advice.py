@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 from typing import Any
@@ -100,13 +100,14 @@ def run_advice(
     minds: Mapping[str, Mind],
     *,
     run: str,
+    again: Callable[..., str],
     epochs: int,
     twin: str | None = None,
     drift: Collapse | None = None,
     flips: Sequence[str] = (),
     averaged: str | None = None,
 ) -> list[Advice]:
-    """What to do about the whole run, most urgent first."""
+    """What to do about the whole run, most urgent first; `again(method=..., epochs=...)` is the command of a search."""
     found = []
     open_ = [v for v in verdicts if v.verdict != SAFE and not v.within_noise]
     bad = [v.name for v in verdicts if v.verdict == UNSAFE and v.name not in flips]
@@ -123,10 +124,10 @@ def run_advice(
     fell = sum(m.fell for m in minds.values()) / len(minds) if minds else 0.0
     if open_ and twin is not None and mean > HIGH:
         why = f"the weights end at {100 * mean:.0f} % of the largest entropy, so the arg max hangs on little"
-        found.append(Advice(f"switch to {twin}", why, f"nasight search --method {twin}"))
+        found.append(Advice(f"switch to {twin}", why, again(method=twin)))
     elif open_ and fell > FALLING:
         why = f"the entropy still fell by {100 * fell:.0f} % of its range in the last quarter"
-        found.append(Advice("search longer", why, f"nasight search --epochs {2 * epochs}"))
+        found.append(Advice("search longer", why, again(epochs=2 * epochs)))
     if open_:
         why = f"{len(bad)} of {len(verdicts)} decisions have a better alternative under the shared weights"
         if not bad:

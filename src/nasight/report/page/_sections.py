@@ -13,18 +13,15 @@ from nasight.anatomy import Design, names, read_cells, space_of
 from nasight.anatomy._landscape import Landscape
 from nasight.errors import RequestError
 from nasight.report._cell import cell_svg
+from nasight.report._command import command_of
 from nasight.report._diagnosis import Explanation
 from nasight.report._landscape import contour_svg, surface, variance_svg
 from nasight.report.page import _charts
 from nasight.report.page._deep import kept, trainings
-from nasight.search import METHODS, Run
+from nasight.search import Run
 from nasight.search._parameters import Parameters
 
 Section = dict[str, Any]
-FLAGS = (
-    "epochs", "schedule_epochs", "warmup", "batch_size", "lr", "lr_min", "weight_decay", "clip", "arch_lr", "examples",
-    "share", "validation", "resolution", "augment", "candidates", "max_params", "max_latency", "path",
-)  # fmt: skip
 POPULAR = 4
 """So many published cells are drawn beside the found one."""
 
@@ -229,36 +226,10 @@ def compare(runs: Sequence[Run], counts: Mapping[str, Mapping[str, int]]) -> Sec
 
 def reproduce(run: Run) -> Section:
     about, s = run.folder.about, run.settings
-    command = command_of(run)
     versions = {**about["versions"], "created": about["created"]}
     data = {"name": about["data"]["name"], "fingerprint": about["data"]["fingerprint"]}
     data |= {"classes": about["data"]["classes"], "inputs": about["data"]["inputs"]}
-    return {"command": command, "versions": versions, "data": data, "settings": s.model_dump(), "seed": s.seed}
-
-
-def command_of(run: Run) -> str:
-    """The command line that makes this search again: the settings in which it differs from its preset."""
-    from nasight.search._settings import resolve
-
-    s = run.settings
-    words = ["nasight search", f"--space {s.space}", f"--method {s.method}", f"--objective {s.objective}"]
-    words += [f"--data {s.data}", f"--preset {s.preset}"]
-    try:
-        usual = resolve(
-            METHODS[s.method], space=s.space, data=s.data, objective=s.objective, preset=s.preset
-        ).model_dump()
-    except RequestError:
-        usual = {}
-    given = s.model_dump()
-    for name in FLAGS:
-        value = given[name]
-        if value is not None and value != usual.get(name):
-            word = name.replace("_", "-")
-            words.append((f"--{word}" if value else f"--no-{word}") if isinstance(value, bool) else f"--{word} {value}")
-    words += [f"--{name} {value}" for name, value in s.size.items() if value != usual.get("size", {}).get(name)]
-    for name, value in s.space_options.items():
-        words.append((f"--{name}" if value else f"--no-{name}") if isinstance(value, bool) else f"--{name} {value}")
-    return " ".join([*words, f"--seed {s.seed}", f"--threads {s.threads}", "--out RUN"])
+    return {"command": command_of(run), "versions": versions, "data": data, "settings": s.model_dump(), "seed": s.seed}
 
 
 def design_of(run: Run) -> Design | None:
