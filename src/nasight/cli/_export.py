@@ -217,7 +217,7 @@ def _statistics(about: dict[str, Any], data_folder: str | None) -> tuple[list[fl
     """Mean and deviation of the rows a network was trained on; None where its data is not here."""
     from nasight.data import load, prepare
     from nasight.training import TrainSettings
-    from nasight.training._loop import _parts
+    from nasight.training._rows import parts
 
     try:
         data = load(about["data"]["name"], folder=data_folder)
@@ -226,7 +226,7 @@ def _statistics(about: dict[str, Any], data_folder: str | None) -> tuple[list[fl
     if data is None or data.fingerprint != about["data"]["fingerprint"]:
         typer.echo("the data is not here, so the file does not say how inputs are normalised", err=True)
         return None
-    prepared = prepare(data, _parts(data, TrainSettings(**about["settings"]))[0])
+    prepared = prepare(data, parts(data, TrainSettings(**about["settings"]))[0])
     return prepared.mean.tolist(), prepared.std.tolist()
 
 

@@ -9,16 +9,17 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional
 
 from nasight.architecture import Architecture
-from nasight.data import Dataset, generator_for, prepare, split_indices
+from nasight.data import Dataset, generator_for, prepare
 from nasight.errors import RequestError, RunError
 from nasight.reproducible import seeded
 from nasight.spaces import Space
 from nasight.training._result import EpochRow, TrainingResult
-from nasight.training._settings import HELD_OUT, TrainSettings
+from nasight.training._rows import parts
+from nasight.training._settings import TrainSettings
 
 AUXILIARY_WEIGHT = 0.4
 EVALUATION_BATCH = 512
@@ -76,7 +77,7 @@ class Trainer:
             nesterov=settings.nesterov,
             weight_decay=settings.weight_decay,
         )
-        rows, self.held_out, self.judged_by = _parts(job.data, settings)
+        rows, self.held_out, self.judged_by = parts(job.data, settings)
         self.data = prepare(job.data, rows)
         self.loader = self.data.loader(
             batch_size=settings.batch_size,
@@ -210,26 +211,3 @@ class Trainer:
             f"the {what} became {value} in epoch {self.epoch + 1}, step {self.step + 1}, "
             f"with lr {self.settings.lr:g}; train with a smaller lr"
         )
-
-
-def _parts(data: Dataset, settings: TrainSettings) -> tuple[Tensor | None, Tensor | None, str]:
-    """The rows to learn from (None: all), the training rows that judge (None: the test part), and its name.
-
-    The split does not depend on the seed, so that seeds differ by their training only.
-    """
-    rows: Tensor | None = None
-    held_out: Tensor | None = None
-    judged_by = "the test part"
-    if settings.validation != "test" or data.test_y is None:
-        share = HELD_OUT if settings.validation == "test" else float(settings.validation)
-        held_out, rows = data.split(share, generator_for("training", "held out"))
-        judged_by = f"{len(held_out)} held-out training rows ({share:.0%})"
-    left = len(data.train_y if rows is None else rows)
-    keep = min(round(settings.share * left), settings.examples or left)
-    if keep < left:
-        if keep < data.n_classes:
-            raise RequestError(f"{keep} of {left} training rows are too few for {data.n_classes} classes")
-        rows = torch.arange(left) if rows is None else rows
-        (kept,) = split_indices(data.train_y[rows], [keep], generator_for("training", "share"))
-        rows = rows[kept]
-    return rows, held_out, judged_by
