@@ -25,6 +25,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from scipy.stats import spearmanr
+
 from nasight.data import Rows, rows
 from nasight.features import METHODS, Selection, correlation, family, resume, select
 from nasight.features._families import FittedNgrams, NgramFamily
@@ -253,8 +255,15 @@ def _table(
     return lines
 
 
+def better_half(shared: list[float], alone: list[float]) -> float:
+    """Spearman's rho over the maps that are at or above the median alone: those worth telling apart."""
+    kept = [i for i, value in enumerate(alone) if value >= statistics.median(alone)]
+    return float(spearmanr([shared[i] for i in kept], [alone[i] for i in kept]).statistic)
+
+
 def correlation_report(jobs: list[Job], results: list[dict[str, Any]]) -> tuple[str, str, Any]:
-    text = [_heading(jobs), "", "| dimension | seeds | Pearson | Spearman |", "|---|---|---|---|"]
+    text = [_heading(jobs), "", "| dimension | seeds | Pearson | Spearman | Spearman in the better half |"]
+    text += ["|---|---|---|---|---|"]
     clouds = []
     for dimension in dict.fromkeys(job.dimension for job in jobs):
         found = [r for r in results if r["dimension"] == dimension]
@@ -262,7 +271,8 @@ def correlation_report(jobs: list[Job], results: list[dict[str, Any]]) -> tuple[
         for key in ("pearson", "spearman"):
             values = [r[key] for r in found if not math.isnan(r[key])]
             cells.append("{:.3f} ± {:.3f}".format(*spread(values)) if values else "none")
-        text.append(f"| {dimension:,} | {len(found)} | {cells[0]} | {cells[1]} |")
+        cells.append("{:.3f} ± {:.3f}".format(*spread([better_half(r["shared"], r["alone"]) for r in found])))
+        text.append(f"| {dimension:,} | {len(found)} | {' | '.join(cells)} |")
         shared, alone = ([100 * v for v in found[0][side]] for side in ("shared", "alone"))
         clouds.append(Series(f"{dimension:,} features", alone, shared))
     panel = Panel("one dot a map", "accuracy alone, %", "accuracy with shared weights, %", clouds, kind="points")
