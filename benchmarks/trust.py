@@ -367,7 +367,8 @@ def ranking(given: argparse.Namespace) -> tuple[str, Any]:
             if not same or row is rows[0]:
                 groups.setdefault(("any" if same else row["method"], name), []).append(found)
     for (method, name), of in groups.items():
-        cells = [spread([f[key] for f in of if f[key] is not None]) for key in ("kendall", "spearman", "regret")]
+        known = [f for f in of if f["kendall"] is not None]  # random search has no weights that order anything
+        cells = [spread([f[k] for f in known]) if known else "-" for k in ("kendall", "spearman", "regret")]
         better = sum(f["says"] == "better than chance" for f in of)
         lines.append(f"| {method} | {name} | {len(of)} | {' | '.join(cells)} | {better} of {len(of)} |")
     return "\n".join(lines), rows
