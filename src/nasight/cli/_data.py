@@ -11,19 +11,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nasight.cli._shared import DataFolder
+
 if TYPE_CHECKING:
     from nasight.data import Available
 
 app = typer.Typer(help="Which data sets are here, and how to get the others.", no_args_is_help=False)
 
-Folder = Annotated[
-    str | None, typer.Option("--folder", help="The data folder; else $NASIGHT_DATA, else your cache.", metavar="F")
-]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output and nothing else.")]
 
 
 @app.callback(invoke_without_command=True, epilog="Example: nasight data")
-def show(context: typer.Context, folder: Folder = None, as_json: Json = False) -> None:
+def show(context: typer.Context, folder: DataFolder = None, as_json: Json = False) -> None:
     """Which data sets are here, and how to get the others."""
     if context.invoked_subcommand is not None:
         return
@@ -42,7 +41,7 @@ def show(context: typer.Context, folder: Folder = None, as_json: Json = False) -
 @app.command(epilog="Example: nasight data get cifar-10 --folder data")
 def get(
     name: Annotated[str, typer.Argument(help="fashion-mnist, mnist or cifar-10.")],
-    folder: Folder = None,
+    folder: DataFolder = None,
     mirror: Annotated[
         str | None, typer.Option(help="An address that holds the same files under the same names.", metavar="URL")
     ] = None,

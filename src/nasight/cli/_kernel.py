@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from nasight.cli._shared import DataFolder
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
@@ -46,9 +47,7 @@ def kernel(
     ] = None,
     seed: Annotated[int, typer.Option(help="The examples and the finite network follow from it.")] = 0,
     out: Annotated[str | None, typer.Option(help="Keep kernel, rows and labels in this .npz file.")] = None,
-    folder: Annotated[
-        str | None, typer.Option(help="The data folder; else $NASIGHT_DATA, else your cache.", metavar="F")
-    ] = None,
+    folder: DataFolder = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object on standard output and nothing else.")
     ] = False,

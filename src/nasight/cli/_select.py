@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nasight.cli._shared import option
+from nasight.cli._shared import DataFolder, option
 from nasight.cli._table import seconds
 from nasight.errors import RequestError
 
@@ -56,7 +56,7 @@ def select(
     out: Annotated[str | None, option("The run folder (default: runs/select-MAPS-METHOD-SEED).", metavar="F")] = None,
     resume: Annotated[str | None, option("Go on with an interrupted run.", metavar="RUN")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a run that is in --out.")] = False,
-    folder: Annotated[str | None, option("The data folder; else $NASIGHT_DATA, else your cache.", metavar="F")] = None,
+    folder: DataFolder = None,
     listing: Annotated[bool, typer.Option("--list", help="List the methods and leave.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object on standard output and nothing else.")

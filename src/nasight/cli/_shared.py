@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -13,6 +13,12 @@ import typer
 def option(help: str, *names: str, metavar: str | None = None) -> Any:
     """An option whose default the help text says itself, or need not say."""
     return typer.Option(*names, help=help, metavar=metavar, show_default=False)
+
+
+DataFolder = Annotated[
+    str | None,
+    option("The data folder; else $NASIGHT_DATA, else your cache.", "--data-folder", "--folder", metavar="F"),
+]
 
 
 @contextmanager

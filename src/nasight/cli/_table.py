@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nasight.cli._shared import counting
+from nasight.cli._shared import DataFolder, counting
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
@@ -26,9 +26,6 @@ Source = Annotated[
         metavar="NAME|FILE",
     ),
 ]
-Folder = Annotated[
-    str | None, typer.Option("--folder", help="The data folder; else $NASIGHT_DATA, else your cache.", metavar="F")
-]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output and nothing else.")]
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -40,7 +37,7 @@ UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 def query(
     architecture: Annotated[str, typer.Argument(help="A cell, in the benchmark's notation (quote it).")],
     table: Source = None,
-    folder: Folder = None,
+    folder: DataFolder = None,
     as_json: Json = False,
 ) -> None:
     """Accuracies, size, times and rank of a cell, and the cells that compute the same expression."""
@@ -75,7 +72,7 @@ def race(
     seed: Annotated[int, typer.Option(help="Everything random follows from it.")] = 0,
     workers: Annotated[int | None, typer.Option(help="Processes (default: as many as cores).", metavar="N")] = None,
     table: Source = None,
-    folder: Folder = None,
+    folder: DataFolder = None,
     as_json: Json = False,
 ) -> None:
     """Black-box searches on a table, and weight-sharing runs beside them."""
