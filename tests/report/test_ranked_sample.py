@@ -1,4 +1,5 @@
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,8 @@ from scipy.stats import kendalltau
 
 import nasight
 from command import run
+from nasight import trust
+from nasight.report._ranking import RankedSample
 from nasight.tables import load as load_table
 
 TINY = ["--preset", "tiny", "--examples", "200", "--epochs", "1", "--threads", "1"]
@@ -43,6 +46,26 @@ def test_predictors_are_compared_with_trainings_that_are_kept(
     assert run(*arguments) == 0
     assert json.loads(capsys.readouterr().out) == value
     assert {p: p.stat().st_mtime_ns for p in (searched / "resolve").rglob("result.json")} == kept
+
+
+@pytest.mark.parametrize("result", ["{", "{}", '{"weights": 3}', '{"weights": {"a": "b"}}', "[]"])
+def test_a_damaged_run_is_refused_in_one_sentence(
+    result: str, searched: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(searched, tmp_path / "run")
+    (tmp_path / "run" / "result.json").write_text(result)
+    capsys.readouterr()
+    assert run("trust", "ranking", str(tmp_path / "run")) == 2
+    shown = capsys.readouterr()
+    assert "is damaged" in shown.err
+    assert shown.err.count("\n") == 1
+
+
+def test_where_nothing_can_be_told_apart_no_predictor_leads_and_the_json_is_one() -> None:
+    found = trust.ranking([1.0] * 4, {"a": [1, 2, 3, 4], "b": [4, 3, 2, 1]})
+    assert found.leads == {"a": 0.0, "b": 0.0}
+    sample = RankedSample("r", "t", tuple("abcd"), (1.0,) * 4, {"a": (1, 2, 3, 4), "b": (4, 3, 2, 1)}, found, 0.95)
+    assert "are equal" in json.loads(json.dumps(sample.to_dict(), allow_nan=False))["predictors"]["a"]["undecided"]
 
 
 def test_a_table_is_the_truth_where_it_knows_the_data(

@@ -18,8 +18,9 @@ from nasight.report._run_data import held_out, retrain, same_data
 from nasight.search import Run
 from nasight.search._constraint import LogProbability
 from nasight.search._parameters import Parameters
+from nasight.supernet import Supernet
 from nasight.tables import load as load_table
-from nasight.trust._decisions import example_losses
+from nasight.trust._decisions import Batches, example_losses
 
 Counter = Callable[[int, int], None]
 IN_TABLES = {"cifar-10": "c10", "cifar-100": "c100", "imagenet16-120": "in16"}
@@ -124,7 +125,9 @@ def rank(
     count = Parameters(run.space, tuple(about["inputs"]), len(about["classes"]), run.settings.size)
     predictions = {
         "architecture weights": [log_p(arch) for arch in archs],
-        "shared weights": _shared(run, archs, dataset, examples, begin("accuracies with shared weights")),
+        "shared weights": _shared(
+            run, supernet, archs, held_out(run, dataset, examples), begin("accuracies with shared weights")
+        ),
         "parameters": [float(count(arch)) for arch in archs],
     }
     if metrics:
@@ -157,10 +160,10 @@ def _sample(run: Run, number: int, seed: int) -> list[Architecture]:
 
 
 def _shared(
-    run: Run, archs: Sequence[Architecture], dataset: Dataset, examples: int | None, count: Counter
+    run: Run, supernet: Supernet, archs: Sequence[Architecture], batches: Batches, count: Counter
 ) -> list[float]:
-    """Accuracy, in percent, of each architecture with the shared weights on held-out examples."""
-    supernet, batches, found = run.supernet(), held_out(run, dataset, examples), list[float]()
+    """Accuracy, in percent, of each architecture with the shared weights."""
+    found = list[float]()
     edges = any(not group.exclusive for group in supernet.groups)
     for arch in archs:
         _, right = example_losses(supernet, run.space.encode(arch, edges=edges), batches)

@@ -59,12 +59,22 @@ class Run:
     @property
     def architecture(self) -> Architecture:
         """The architecture found."""
-        return self.space.parse(str(self.result["architecture"]))
+        return self.space.parse(str(self._kept("architecture")))
 
     @property
     def weights(self) -> dict[str, Tensor]:
         """The architecture weights at the end, one tensor a group, rows on the simplex."""
-        return {name: torch.tensor(rows) for name, rows in self.result["weights"].items()}
+        kept = self._kept("weights")
+        try:
+            return {name: torch.tensor(rows) for name, rows in kept.items()}
+        except (AttributeError, TypeError, ValueError) as error:
+            raise RequestError(f"the search in {self.path} is damaged: its weights are {kept!r:.40}") from error
+
+    def _kept(self, name: str) -> Any:
+        result = self.result
+        if name not in result:
+            raise RequestError(f"the search in {self.path} is damaged: its result has no {name}")
+        return result[name]
 
     def supernet(self) -> Supernet:
         """The supernet with its shared weights as the search left them."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -162,7 +161,7 @@ def log_probabilities(rows: Sequence[ArrayLike], picks: ArrayLike) -> Floats:
 
 def _leads(drawn: Mapping[str, Floats], names: Sequence[str]) -> dict[str, float]:
     if not drawn:
-        return dict.fromkeys(names, math.nan)
+        return dict.fromkeys(names, 0.0)
     each = np.stack([np.where(np.isfinite(v), v, -2.0) for v in drawn.values()])
     first = each == each.max(0)
     shares = dict(zip(drawn, (first / first.sum(0)).mean(1).tolist(), strict=True))
