@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nasight.cli._cell_text import comparison_table, design_object, design_text
-from nasight.cli._shared import counting, option
+from nasight.cli._shared import DataFolder, Json, counting, option
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
@@ -75,12 +75,8 @@ def cell(
             metavar="PATH",
         ),
     ] = None,
-    data_folder: Annotated[
-        str | None, option("Where data sets are (default: $NASIGHT_DATA, else your cache).", metavar="F")
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object on standard output and nothing else.")
-    ] = False,
+    data_folder: DataFolder = None,
+    as_json: Json = False,
 ) -> None:
     """Draw a cell, say how wide and deep it is among all cells of its space, and train its variants alike."""
     from nasight.anatomy import Protocol, read_cells

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nasight.cli._shared import DataFolder
+from nasight.cli._shared import DataFolder, Json
 
 if TYPE_CHECKING:
     from nasight.data import Available
 
 app = typer.Typer(help="Which data sets are here, and how to get the others.", no_args_is_help=False)
-
-Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output and nothing else.")]
 
 
 @app.callback(invoke_without_command=True, epilog="Example: nasight data")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nasight.cli._shared import counters, counting, option
+from nasight.cli._shared import DataFolder, Json, counters, counting, option
 
 if TYPE_CHECKING:
     from nasight.report._diagnosis import Explanation
@@ -33,10 +33,8 @@ def explain(
     epochs: Annotated[int | None, option("Epochs of each training of --resolve.", metavar="N")] = None,
     seeds: Annotated[int, typer.Option(help="Seeds of each training of --resolve.", metavar="N")] = 1,
     data: Annotated[str | None, option("Where the run's data is now, if not where it was.")] = None,
-    data_folder: Annotated[str | None, option("Where data sets are (default: $NASIGHT_DATA, else your cache).")] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object on standard output and nothing else.")
-    ] = False,
+    data_folder: DataFolder = None,
+    as_json: Json = False,
 ) -> None:
     """Say of each decision of a search whether it is safe, how sure that is, and what to do if it is not."""
     from nasight.report.page import report

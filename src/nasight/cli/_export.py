@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nasight.cli._shared import option
+from nasight.cli._shared import DataFolder, Json, option
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
@@ -54,10 +54,8 @@ def export(
     cells: Annotated[int | None, option("Cells.", metavar="N")] = None,
     width: Annotated[int | None, option("Width of the layers (mlp).", metavar="N")] = None,
     layers: Annotated[int | None, option("Layers (mlp, without RUN).", metavar="N")] = None,
-    data_folder: Annotated[str | None, option("Where data sets are (default: $NASIGHT_DATA, else your cache).")] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object on standard output and nothing else.")
-    ] = False,
+    data_folder: DataFolder = None,
+    as_json: Json = False,
 ) -> None:
     """The found network as one plain Python file, ONNX or torch.export."""
     if not (python or onnx or torch_export or genotype):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nasight.cli._shared import DataFolder
+from nasight.cli._shared import DataFolder, Json
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
@@ -48,9 +48,7 @@ def kernel(
     seed: Annotated[int, typer.Option(help="The examples and the finite network follow from it.")] = 0,
     out: Annotated[str | None, typer.Option(help="Keep kernel, rows and labels in this .npz file.")] = None,
     folder: DataFolder = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object on standard output and nothing else.")
-    ] = False,
+    as_json: Json = False,
 ) -> None:
     """The infinite-width kernel of a network with mixed activations and skips: spectrum and bounds."""
     import numpy as np

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nasight.cli._shared import counting
+from nasight.cli._shared import DataFolder, Json, counting
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
@@ -58,13 +58,9 @@ def score(
         str | None, typer.Option(help="Go on with the last call on this folder.", metavar="FOLDER")
     ] = None,
     workers: Annotated[int | None, typer.Option(help="Processes (default: as many as cores).", metavar="N")] = None,
-    data_folder: Annotated[
-        str | None, typer.Option(help="Where data sets are (default: $NASIGHT_DATA, else your cache).", metavar="F")
-    ] = None,
+    data_folder: DataFolder = None,
     list_scores: Annotated[bool, typer.Option("--list", help="Print the score table and exit.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object on standard output and nothing else.")
-    ] = False,
+    as_json: Json = False,
 ) -> None:
     """Rank architectures without training: Eigen-NAS, KNAS, NASWOT, TE-NAS, NASI, or a metric of your own."""
     if list_scores:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nasight.cli._shared import option
+from nasight.cli._shared import DataFolder, Json, option
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
@@ -94,10 +94,8 @@ def search(
     track: Annotated[
         str | None, option("tensorboard: event files in FOLDER/tensorboard, an epoch at a time.", metavar="TRACKER")
     ] = None,
-    data_folder: Annotated[str | None, option("Where data sets are (default: $NASIGHT_DATA, else your cache).")] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object on standard output and nothing else.")
-    ] = False,
+    data_folder: DataFolder = None,
+    as_json: Json = False,
     list_methods: Annotated[bool, typer.Option("--list", help="Print the method table and exit.")] = False,
 ) -> None:
     """Find an architecture with one shared-weights network."""

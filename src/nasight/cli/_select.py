@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nasight.cli._shared import DataFolder, option
+from nasight.cli._shared import DataFolder, Json, option
 from nasight.cli._table import seconds
 from nasight.errors import RequestError
 
@@ -58,9 +58,7 @@ def select(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a run that is in --out.")] = False,
     folder: DataFolder = None,
     listing: Annotated[bool, typer.Option("--list", help="List the methods and leave.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object on standard output and nothing else.")
-    ] = False,
+    as_json: Json = False,
 ) -> None:
     """Choose a feature map for a linear model with shared weights."""
     from nasight.features import resume as go_on

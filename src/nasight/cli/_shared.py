@@ -19,6 +19,7 @@ DataFolder = Annotated[
     str | None,
     option("The data folder; else $NASIGHT_DATA, else your cache.", "--data-folder", "--folder", metavar="F"),
 ]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output and nothing else.")]
 
 
 @contextmanager

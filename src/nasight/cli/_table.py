@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nasight.cli._shared import DataFolder, counting
+from nasight.cli._shared import DataFolder, Json, counting
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ Source = Annotated[
         metavar="NAME|FILE",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output and nothing else.")]
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 

@@ -13,16 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from nasight.cli._shared import DataFolder, Json, option
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
     from nasight.data import Dataset
     from nasight.spaces import Space
     from nasight.training import EpochRow, Summary
-
-
-def _option(text: str, *names: str, metavar: str | None = None) -> Any:
-    return typer.Option(*names, help=text, metavar=metavar, show_default=False)
 
 
 @dataclass(frozen=True)
@@ -37,51 +34,47 @@ class _Request:
 
 def train(
     run: Annotated[str | None, typer.Argument(help="A finished search: retrain what it found, on its data.")] = None,
-    space: Annotated[str | None, _option("Without RUN: a space by name, or FILE.py:NAME.")] = None,
-    arch: Annotated[str | None, _option("Without RUN: the architecture, as its space writes it.")] = None,
+    space: Annotated[str | None, option("Without RUN: a space by name, or FILE.py:NAME.")] = None,
+    arch: Annotated[str | None, option("Without RUN: the architecture, as its space writes it.")] = None,
     data: Annotated[
-        str | None, _option("A data set by name, an .npz file or an image folder (default: the run's, else digits).")
+        str | None, option("A data set by name, an .npz file or an image folder (default: the run's, else digits).")
     ] = None,
     seeds: Annotated[int, typer.Option(help="Train so often, with seeds from --seed on.", metavar="N")] = 3,
     seed: Annotated[int, typer.Option(help="The first seed.")] = 0,
-    seed_list: Annotated[str | None, _option("These seeds instead.", metavar="0,1,2")] = None,
+    seed_list: Annotated[str | None, option("These seeds instead.", metavar="0,1,2")] = None,
     preset: Annotated[str, typer.Option(help="tiny, small or paper: size, epochs and rates together.")] = "small",
-    epochs: Annotated[int | None, _option("Epochs of each training.", metavar="N")] = None,
-    channels: Annotated[int | None, _option("Channels of the first cell.", metavar="N")] = None,
+    epochs: Annotated[int | None, option("Epochs of each training.", metavar="N")] = None,
+    channels: Annotated[int | None, option("Channels of the first cell.", metavar="N")] = None,
     cells: Annotated[
-        int | None, _option("Cells (nasbench201, nasbench1shot1: in each of three stages).", metavar="N")
+        int | None, option("Cells (nasbench201, nasbench1shot1: in each of three stages).", metavar="N")
     ] = None,
-    width: Annotated[int | None, _option("Width of the layers (mlp).", metavar="N")] = None,
-    layers: Annotated[int | None, _option("Layers (mlp, without RUN).", metavar="N")] = None,
-    batch_size: Annotated[int | None, _option("Examples a step.", metavar="N")] = None,
-    lr: Annotated[float | None, _option("Learning rate at the start; it falls along a cosine, epoch by epoch.")] = None,
-    lr_min: Annotated[float | None, _option("Learning rate where the cosine ends.")] = None,
-    weight_decay: Annotated[float | None, _option("Weight decay.")] = None,
-    clip: Annotated[float | None, _option("Largest gradient norm.")] = None,
+    width: Annotated[int | None, option("Width of the layers (mlp).", metavar="N")] = None,
+    layers: Annotated[int | None, option("Layers (mlp, without RUN).", metavar="N")] = None,
+    batch_size: Annotated[int | None, option("Examples a step.", metavar="N")] = None,
+    lr: Annotated[float | None, option("Learning rate at the start; it falls along a cosine, epoch by epoch.")] = None,
+    lr_min: Annotated[float | None, option("Learning rate where the cosine ends.")] = None,
+    weight_decay: Annotated[float | None, option("Weight decay.")] = None,
+    clip: Annotated[float | None, option("Largest gradient norm.")] = None,
     augment: Annotated[
-        bool | None, _option("Random crops and flips, as the data set allows.", "--augment/--no-augment")
+        bool | None, option("Random crops and flips, as the data set allows.", "--augment/--no-augment")
     ] = None,
-    cutout: Annotated[int | None, _option("Side of the hole cut out of images.", metavar="PIXELS")] = None,
+    cutout: Annotated[int | None, option("Side of the hole cut out of images.", metavar="PIXELS")] = None,
     auxiliary: Annotated[
-        bool | None, _option("A second head that helps training (darts).", "--auxiliary/--no-auxiliary")
+        bool | None, option("A second head that helps training (darts).", "--auxiliary/--no-auxiliary")
     ] = None,
-    drop_path: Annotated[float | None, _option("Probability of dropping a path at the end (darts).")] = None,
-    examples: Annotated[int | None, _option("Learn from at most so many examples.", metavar="N")] = None,
-    share: Annotated[float | None, _option("Learn from a share of the examples instead.", metavar="0..1")] = None,
+    drop_path: Annotated[float | None, option("Probability of dropping a path at the end (darts).")] = None,
+    examples: Annotated[int | None, option("Learn from at most so many examples.", metavar="N")] = None,
+    share: Annotated[float | None, option("Learn from a share of the examples instead.", metavar="0..1")] = None,
     validation: Annotated[
-        str | None, _option("What judges: test, or a share of the training examples.", metavar="test|0..1")
+        str | None, option("What judges: test, or a share of the training examples.", metavar="test|0..1")
     ] = None,
     out: Annotated[
-        str | None, _option("Where it goes (default: RUN/train, else runs/SPACE-train-DIGEST).", metavar="FOLDER")
+        str | None, option("Where it goes (default: RUN/train, else runs/SPACE-train-DIGEST).", metavar="FOLDER")
     ] = None,
-    workers: Annotated[int | None, _option("Seeds trained at once (default: as many as cores).", metavar="N")] = None,
-    threads: Annotated[int | None, _option("Threads of each training (default: all, divided).", metavar="N")] = None,
-    data_folder: Annotated[
-        str | None, _option("Where data sets are (default: $NASIGHT_DATA, else your cache).", metavar="FOLDER")
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object on standard output and nothing else.")
-    ] = False,
+    workers: Annotated[int | None, option("Seeds trained at once (default: as many as cores).", metavar="N")] = None,
+    threads: Annotated[int | None, option("Threads of each training (default: all, divided).", metavar="N")] = None,
+    data_folder: DataFolder = None,
+    as_json: Json = False,
 ) -> None:
     """Train a found (or named) architecture from scratch, with several seeds.
 

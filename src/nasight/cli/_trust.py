@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nasight.cli._shared import counters, option
+from nasight.cli._shared import DataFolder, Json, counters, option
 
 if TYPE_CHECKING:
     from nasight.report._ranking import RankedSample
@@ -33,9 +33,7 @@ def _trust() -> None:
 @app.command(epilog="Example: nasight trust demo --seed 1")
 def demo(
     seed: Annotated[int, typer.Option(help="The two-layer network and its inputs follow from it.")] = 0,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object on standard output and nothing else.")
-    ] = False,
+    as_json: Json = False,
 ) -> None:
     """The two- and three-activation theorems on a two-layer network whose answer is known."""
     import numpy as np
@@ -76,10 +74,8 @@ def ranking(
     epochs: Annotated[int | None, option("Epochs of each training.", metavar="N")] = None,
     seeds: Annotated[int, typer.Option(help="Seeds of each training.", metavar="N")] = 1,
     data: Annotated[str | None, option("Where the run's data is now, if not where it was.")] = None,
-    data_folder: Annotated[str | None, option("Where data sets are (default: $NASIGHT_DATA, else your cache).")] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object on standard output and nothing else.")
-    ] = False,
+    data_folder: DataFolder = None,
+    as_json: Json = False,
 ) -> None:
     """How well architecture weights, shared weights and train-free scores rank a sample of architectures."""
     from nasight.report._ranking import rank
