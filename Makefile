@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test lint types check clean
+.PHONY: demo test test-fast lint types clean
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -24,7 +24,11 @@ types: $(STAMP)
 	$(BIN)/mypy
 
 test: lint types
+	$(BIN)/python tools/house.py
 	$(BIN)/pytest -n 2
+
+test-fast: lint types
+	$(BIN)/pytest -n 2 -m "not slow"
 
 clean:
 	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,19 +1,22 @@
 """What kind of cells searches find, and whether wide and shallow cells train faster (the paper Cells) at small scale.
 
-    python benchmarks/anatomy.py --part table --report docs/anatomy_results
-    python benchmarks/anatomy.py --part convergence --data-folder DATA --out runs/anatomy --report docs/anatomy_results
-    python benchmarks/anatomy.py --part runs --data-folder DATA --out runs/cells --report docs/anatomy_results
-    python benchmarks/anatomy.py --part runs --runs runs/trust/searches/cifar-10/* --report docs/anatomy_nasbench201
+    python benchmarks/anatomy.py --part table --part convergence --part runs --data-folder DATA
 
 table        width, depth and percentile of the published cells
 convergence  cells with DARTS_V2's operations (itself, the widest, the narrowest, random connections spread over the
              widths) on parts of CIFAR-10 and Fashion-MNIST at 12 x 12 pixels, three seeds: steps to a loss, mean loss,
              accuracy, gradient variance and top Hessian eigenvalue, and their rank correlations with width and depth
 runs         widths and depths of the cells that searches found: of --runs, or of DARTS and GAEA-DARTS searches in the
-             DARTS space on part of CIFAR-10, made here where they are not in --out
+             DARTS space on part of CIFAR-10, made here where they are not in --work-folder
 
-A training or search is written to --out when it is finished, and a second call does not repeat it. --report NAME writes
-NAME.json and NAME.md; parts that were not run keep what is there.
+A training or search is kept in --work-folder when it is finished, and a second call does not repeat it. Writes a result
+and a table; parts that were not run keep what is there. Two more results, of longer trainings and of the searches of
+trust.py:
+
+    python benchmarks/anatomy.py --part convergence --epochs 10 --data cifar-10 --data-folder DATA \\
+        --out benchmarks/results/anatomy_longer.json.gz
+    python benchmarks/anatomy.py --part runs --runs runs/trust/searches/cifar-10/* \\
+        --out benchmarks/results/anatomy_nasbench201.json.gz
 """
 
 from __future__ import annotations
@@ -21,37 +24,35 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cache, partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
 import numpy as np
-import torch
-from scipy.stats import spearmanr
 
+from _shared import Flags, kept, parts_so_far, rank_correlation, save, search_or_resume, shrunk, spread
 from nasight.anatomy import (
     Design,
-    Protocol,
-    Training,
+    gradient_variance,
+    hessian_spectrum,
     names,
     narrowest,
     read_cells,
     space_of,
-    train_curve,
     variants,
     widest,
 )
-from nasight.anatomy._convergence import judged_part
-from nasight.anatomy._hessian import hessian_spectrum
-from nasight.anatomy._variance import gradient_variance
-from nasight.data import Dataset, generator_for, load, prepare
-from nasight.parallel import map_resumable
-from nasight.reproducible import torch_threads
-from nasight.runs import RunFolder, read_json
-from nasight.search import resume, search
+from nasight.compute import map_resumable
+from nasight.data import Dataset, load, prepare
+from nasight.reproducible import generator_for, torch_threads
+from nasight.spaces import load as load_space
+from nasight.studies import Protocol
+from nasight.studies._convergence import judged_part
+from nasight.training import TrainingCurve, train_curve
 
+PARTS = ("table", "convergence", "runs")
 BASE, SIDE, LR = "DARTS_V2", 12, 0.025
 DATA = ("cifar-10", "fashion-mnist")
 FULL = Protocol(epochs=3, batch_size=32, channels=6, cells=4, examples=1600, test_examples=500, evaluations=2)
@@ -71,7 +72,8 @@ SEARCH: dict[str, Any] = {
     "batch_size": 32,
     "threads": 1,
 }
-"""Chosen by its cost alone: about two minutes a search on one core."""
+"""Chosen by its cost alone: about two minutes per search on one core."""
+QUICK_SEARCH = {**SEARCH, "size": {"channels": 2, "cells": 3}, "examples": 200, "resolution": 8, "epochs": 1}
 
 
 def table() -> list[dict[str, Any]]:
@@ -98,87 +100,57 @@ def family(count: int) -> list[Design]:
     return [base, *ends, *(many[round(i)] for i in np.linspace(0, len(many) - 1, count))]
 
 
-@dataclass(frozen=True)
-class Work:
+def measured(item: tuple[str, str, int], protocol: Protocol, folder: str | None) -> dict[str, Any]:
     """One cell on one data set with one seed, and what is measured around it."""
-
-    protocol: Protocol
-    folder: str | None
-
-    def __call__(self, item: tuple[str, str, int]) -> dict[str, Any]:
-        text, data_name, seed = item
-        data = prepared_rows(data_name, self.folder, self.protocol)
-        with torch_threads(1):
-            arch = read_cells(text).architecture()
-            training, network = train_curve("darts", arch, data, self.protocol, lr=LR, seed=seed)
-            x, y = next(prepare(data).batches("test", size=MEASURED))
-            variance = gradient_variance(network, x, y)
-            few = MEASURED // 4
-            spectrum = hessian_spectrum(
-                network, x[:few], y[:few], generator=generator_for(seed, "hessian"), probes=2, tolerance=5e-2
-            )
-        return {
-            "data": data_name,
-            "training": training.to_dict(),
-            "gradient_variance": variance if math.isfinite(variance) else None,
-            "top_eigenvalue": spectrum.largest,
-        }
+    text, data_name, seed = item
+    data = prepared_rows(data_name, folder, protocol)
+    with torch_threads(1):
+        job = protocol.job(load_space("darts"), read_cells(text).architecture(), data, lr=LR, seed=seed)
+        training, network = train_curve(job, evaluations=protocol.evaluations)
+        x, y = next(prepare(data).batches("test", size=MEASURED))
+        variance = gradient_variance(network, x, y)
+        few = MEASURED // 4
+        spectrum = hessian_spectrum(
+            network, x[:few], y[:few], generator=generator_for(seed, "hessian"), probes=2, tolerance=5e-2
+        )
+    return {
+        "data": data_name,
+        "training": training.to_dict(),
+        "gradient_variance": variance if math.isfinite(variance) else None,
+        "top_eigenvalue": spectrum.largest,
+    }
 
 
 @cache
 def prepared_rows(name: str, folder: str | None, protocol: Protocol) -> Dataset:
-    return shrunk(judged_part(load(name, folder=folder), protocol))
-
-
-def shrunk(data: Dataset) -> Dataset:
-    """Images of SIDE x SIDE pixels, each the mean of those it covers."""
-
-    def small(x: torch.Tensor | None) -> torch.Tensor | None:
-        if x is None or min(x.shape[2:]) <= SIDE:
-            return x
-        pooled = [torch.nn.functional.adaptive_avg_pool2d(part.float(), SIDE) for part in torch.split(x, 4096)]
-        return torch.cat(pooled).round().to(torch.uint8)
-
-    train_x = small(data.train_x)
-    assert train_x is not None
-    return replace(data, train_x=train_x, test_x=small(data.test_x))
+    return shrunk(judged_part(load(name, folder=folder), protocol), SIDE)
 
 
 def convergence(given: argparse.Namespace) -> dict[str, Any]:
-    protocol, designs = (QUICK if given.quick else FULL), family(1 if given.quick else given.cells - 3)
-    seeds = range(1 if given.quick else given.seeds)
+    protocol = QUICK if given.quick else FULL
     protocol = replace(protocol, epochs=given.epochs or protocol.epochs, examples=given.examples or protocol.examples)
-    texts = {_text(design): design for design in designs}
-    items = [(text, data, seed) for data in given.data for text in texts for seed in seeds]
+    texts = {load_space("darts").format(d.architecture()): d for d in family(given.cells - 3)}
+    items = [(text, data, seed) for data in given.data for text in texts for seed in range(given.seeds)]
     settings = {"lr": LR, "side": SIDE, **asdict(protocol)}
-    folder = RunFolder.go_on(given.out, kind="anatomy-benchmark", holds="a benchmark", settings=settings)
-    rows = folder.history
-    done = {(r["training"]["architecture"], r["data"], r["training"]["seed"]): r for r in rows}
-
-    def arrived(item: tuple[str, str, int], row: dict[str, Any]) -> None:
-        rows.append(row)
-        folder.write_history(rows)
-        print(f"{len(rows)} trainings, {texts[item[0]].name} on {item[1]}, seed {item[2]}", flush=True)
-
-    work = Work(protocol, given.data_folder)
-    found = map_resumable(work, items, workers=given.workers, done=done, on_result=arrived)
+    found = kept(
+        given.work_folder / "trainings.json",
+        items,
+        partial(measured, protocol=protocol, folder=given.data_folder),
+        workers=given.workers,
+        settings=settings,
+        tell=lambda item: f"{texts[item[0]].name} on {item[1]}, seed {item[2]}",
+    )
     by_data = {}
     for data in given.data:
         mine = [row for row in found if row["data"] == data]
         cells = summarised(mine, texts)
         by_data[data] = {"cells": cells, "correlations": correlations(cells)}
-    return {"settings": {**settings, "seeds": list(seeds)}, "data": by_data}
-
-
-def _text(design: Design) -> str:
-    from nasight.spaces import load as load_space
-
-    return load_space("darts").format(design.architecture())
+    return {"settings": {**settings, "seeds": list(range(given.seeds))}, "data": by_data}
 
 
 def summarised(rows: list[dict[str, Any]], texts: dict[str, Design]) -> list[dict[str, Any]]:
-    """One row a cell, means over the seeds; the loss that steps are counted to is one that all reach."""
-    runs = [(Training.from_dict(row["training"]), row) for row in rows]
+    """One row per cell, means over the seeds; the loss that steps are counted to is one that all reach."""
+    runs = [(TrainingCurve.from_dict(row["training"]), row) for row in rows]
     target = max(min(p.loss for p in t.curve) for t, _ in runs if not t.diverged or all(r.diverged for r, _ in runs))
     cells = []
     for text, design in texts.items():
@@ -209,37 +181,30 @@ def correlations(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
         kept = np.isfinite(x) & np.isfinite(y)
         x, y = x[kept], y[kept]
         drawn = (rng.integers(len(x), size=len(x)) for _ in range(DRAWS))
-        values = [_rank_correlation(x[rows_], y[rows_]) for rows_ in drawn]
+        values = [rank_correlation(x[rows_], y[rows_]) for rows_ in drawn]
         sure = [v for v in values if v is not None]
         ends = [float(q) for q in np.percentile(sure, [2.5, 97.5])] if sure else None
-        rows.append({"of": a, "with": b, "cells": len(x), "rho": _rank_correlation(x, y), "interval": ends})
+        rows.append({"of": a, "with": b, "cells": len(x), "rho": rank_correlation(x, y), "interval": ends})
     return rows
 
 
-def _rank_correlation(x: Any, y: Any) -> float | None:
-    if len(set(x.tolist())) < 2 or len(set(y.tolist())) < 2:
-        return None
-    return float(spearmanr(x, y).statistic)
-
-
-def find(item: tuple[str, int], out: str, data_folder: str) -> str:
+def find(item: tuple[str, int], settings: dict[str, Any], folder: Path, data_folder: str | None) -> str:
     method, seed = item
-    path = Path(out) / f"{method}-{seed}"
-    if (path / "run.json").exists():
-        return str(resume(path, data_folder=data_folder).path)
-    return str(search(**SEARCH, method=method, seed=seed, out=path, data_folder=data_folder).path)
+    path = folder / f"{method}-{seed}"
+    return str(search_or_resume(path, data_folder=data_folder, method=method, seed=seed, **settings).path)
 
 
 def searches(given: argparse.Namespace) -> list[str]:
     items = [(method, seed) for seed in range(given.seeds) for method in given.methods]
-    work = partial(find, out=given.out, data_folder=given.data_folder)
+    settings = QUICK_SEARCH if given.quick else SEARCH
+    work = partial(find, settings=settings, folder=given.work_folder / "searches", data_folder=given.data_folder)
     return map_resumable(work, items, workers=given.workers, on_result=lambda item, _: print(*item, flush=True))
 
 
 def searched(folders: list[str]) -> list[dict[str, Any]]:
     rows = []
     for folder in folders:
-        design, about = read_cells(folder), read_json(Path(folder) / "run.json")
+        design, about = read_cells(folder), json.loads((Path(folder) / "run.json").read_text())
         for kind, graph in design.cells:
             space = space_of(graph)
             where = {} if space is None else space.standing(graph).to_dict()
@@ -302,7 +267,7 @@ def _means(rows: list[dict[str, Any]]) -> list[str]:
     for method, kind in dict.fromkeys((r["method"], r["kind"]) for r in rows):
         mine = [r for r in rows if (r["method"], r["kind"]) == (method, kind)]
         figures = [[r[c] for r in mine if c in r] for c in columns]
-        cells = [f"{mean(f):.2f} ± {np.std(f, ddof=1):.2f}" if len(f) > 1 else str(f) for f in figures]
+        cells = [spread(f) if f else "-" for f in figures]
         lines.append(f"| {method} | {kind} | {len(mine)} | {' | '.join(cells)} |")
     return lines
 
@@ -316,35 +281,28 @@ def _plain(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part", choices=("table", "convergence", "runs"), action="append")
-    parser.add_argument("--data-folder", default=None)
-    parser.add_argument("--data", nargs="+", default=list(DATA))
-    parser.add_argument("--runs", nargs="+", default=[])
-    parser.add_argument("--methods", nargs="+", default=["darts", "gaea-darts"], help="searched in the DARTS space")
-    parser.add_argument("--cells", type=int, default=12, help="cells compared, at least 4")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--epochs", type=int, default=None)
-    parser.add_argument("--examples", type=int, default=None)
-    parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--out", default="runs/anatomy")
-    parser.add_argument("--report", default=None, metavar="NAME")
-    parser.add_argument("--quick", action="store_true", help="tiny networks, four cells, one seed")
-    given = parser.parse_args()
+    flags = Flags(__doc__, "anatomy_results", seeds=3, data="CIFAR-10 and Fashion-MNIST", work="runs/anatomy")
+    flags.add_argument("--part", choices=PARTS, action="append", help="default: all but runs, and runs with --runs")
+    flags.add_argument("--data", nargs="+", default=list(DATA))
+    flags.add_argument("--runs", nargs="+", default=[])
+    flags.add_argument("--methods", nargs="+", default=["darts", "gaea-darts"], help="searched in the DARTS space")
+    flags.add_argument("--cells", type=int, default=12, help="cells compared, at least 4")
+    flags.add_argument("--epochs", type=int, default=None)
+    flags.add_argument("--examples", type=int, default=None)
+    flags.add_argument("--workers", type=int, default=1)
+    given = flags.read(seeds=1, cells=4, data=["cifar-10"])
     given.cells = max(given.cells, 4)
     parts = given.part or ["table", "convergence", *(["runs"] if given.runs else [])]
-    place = None if given.report is None else Path(f"{given.report}.json")
-    report: dict[str, Any] = json.loads(place.read_text()) if place is not None and place.exists() else {}
+    report = parts_so_far(given.out)
     if "table" in parts:
         report["table"] = table()
     if "convergence" in parts:
         report["convergence"] = convergence(given)
     if "runs" in parts:
         report["runs"] = searched(given.runs or searches(given))
-    print(markdown(report))
-    if place is not None:
-        place.write_text(json.dumps(report, indent=1) + "\n")
-        place.with_suffix(".md").write_text(markdown(report))
+    text = markdown(report)
+    print(text)
+    save(given, report, table=text)
 
 
 if __name__ == "__main__":

@@ -1,45 +1,42 @@
 """The smallest eigenvalue of the infinite-width kernel against depth, for each activation, with the bounds around it.
 
-    python benchmarks/eigenvalue_depth.py --out docs/kernels_depth
+    python benchmarks/eigenvalue_depth.py
 
-Writes OUT.json, OUT.md (a table) and OUT.svg. N points of norm 1, uniform on the sphere in d > N dimensions, where
+Writes a result, a table and a figure. N points of norm 1, uniform on the sphere in d > N dimensions, where
 Theorem 1's lower bound is not zero; medians over seeds. Each activation through all layers, skips off and on.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 from html import escape
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from _shared import Flags, save
 from nasight.kernels import ntk, schur_bound, theorem_1, theorem_1_printed
-from nasight.report._picture import COLOURS
-from nasight.spaces._mlp import ACTIVATIONS
+from nasight.spaces import load
 
+ACTIVATIONS = load("mlp").groups()[0].options[0]
 KEYS = ("smallest", "theorem_lower", "theorem_upper", "term_lower", "term_upper", "printed_lower")
 PANEL, HEIGHT, GAP, LEFT, TOP = 176, 190, 14, 64, 58
+RED, BLUE, GREEN = "#d55e00", "#0072b2", "#009e73"  # of Okabe and Ito's palette
 LINES = (
-    ("smallest", "smallest eigenvalue", COLOURS[6], "2.5", ""),
-    ("theorem_lower", "Theorem 1, repaired", COLOURS[5], "1.5", "6 3"),
-    ("theorem_upper", "", COLOURS[5], "1.5", "6 3"),
-    ("term_lower", "term by term", COLOURS[2], "1.5", "2 3"),
-    ("term_upper", "", COLOURS[2], "1.5", "2 3"),
+    ("smallest", "smallest eigenvalue", RED, "2.5", ""),
+    ("theorem_lower", "Theorem 1, repaired", BLUE, "1.5", "6 3"),
+    ("theorem_upper", "", BLUE, "1.5", "6 3"),
+    ("term_lower", "term by term", GREEN, "1.5", "2 3"),
+    ("term_upper", "", GREEN, "1.5", "2 3"),
 )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, help="JSON, Markdown and SVG of this name, without the ending")
-    parser.add_argument("--points", type=int, default=80)
-    parser.add_argument("--dimensions", type=int, default=160)
-    parser.add_argument("--deepest", type=int, default=10)
-    parser.add_argument("--seeds", type=int, default=3)
-    given = parser.parse_args()
+    flags = Flags(__doc__, "kernels_depth", seeds=3, chance="sets of points")
+    flags.add_argument("--points", type=int, default=80)
+    flags.add_argument("--dimensions", type=int, default=160)
+    flags.add_argument("--deepest", type=int, default=10)
+    given = flags.read(seeds=1, points=12, dimensions=24, deepest=4)
     start, rows = time.perf_counter(), []
     for name in ACTIVATIONS:
         for skip in (0, 1):
@@ -56,11 +53,8 @@ def main() -> None:
     about = {"points": given.points, "dimensions": given.dimensions, "seeds": given.seeds, "kernel": "exact"}
     about["seconds"] = round(time.perf_counter() - start, 1)
     print(f"{about['seconds']} s")
-    if given.out:
-        result = {"benchmark": "eigenvalue_depth", **about, "rows": rows}
-        given.out.with_suffix(".json").write_text(json.dumps(result, indent=1) + "\n")
-        given.out.with_suffix(".md").write_text(table(rows, about))
-        given.out.with_suffix(".svg").write_text(figure(rows, about))
+    result = {"benchmark": "eigenvalue_depth", **about, "rows": rows}
+    save(given, result, table=table(rows, about), figure=figure(rows, about))
 
 
 def sphere(count: int, dimensions: int, seed: int) -> np.ndarray[Any, Any]:
@@ -103,7 +97,7 @@ def table(rows: list[dict[str, Any]], about: dict[str, Any]) -> str:
 
 
 def figure(rows: list[dict[str, Any]], about: dict[str, Any]) -> str:
-    """SVG: a column for each activation, a row for skips off and on; one logarithmic axis a row."""
+    """SVG: a column for each activation, a row for skips off and on; one logarithmic axis per row."""
     width = LEFT + len(ACTIVATIONS) * (PANEL + GAP) + 10
     height = TOP + 2 * (HEIGHT + 44) + 8
     title = f"Smallest eigenvalue against depth: {about['points']} points of norm 1, d = {about['dimensions']}"

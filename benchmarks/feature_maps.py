@@ -1,16 +1,19 @@
-"""Feature-map selection as in the paper's figures, at this machine's scale.
+"""Feature-map selection as in the paper's figures, at this machine's scale; data in $NASIGHT_DATA or --data-folder.
 
-    python benchmarks/feature_maps.py --part figure1 --data-folder DATA --out maps/figure1 --report docs/features
-    python benchmarks/feature_maps.py --part cifar --data-folder DATA --out maps/cifar --report docs/features
-    python benchmarks/feature_maps.py --part imdb --data-folder DATA --out maps/imdb --report docs/features
-    python benchmarks/feature_maps.py --part bounds --data-folder DATA --out maps/bounds --report docs/features
+    python benchmarks/feature_maps.py --part figure1 --dimension 3125 --validation 5000 --seeds 3
+    python benchmarks/feature_maps.py --part cifar --dimension 1000 --validation 5000 --max-seconds 45
+    python benchmarks/feature_maps.py --part imdb --warm --configs 64 --max-seconds 40
+    python benchmarks/feature_maps.py --part bounds --dimension 1000 --validation 5000
 
-`figure1`: accuracy with shared weights against accuracy alone, 32 maps. `cifar`, `imdb`: every method for the same
-seconds; oracle test error against solver calls, observed test error against seconds. `bounds`: each bound beside the
-measured excess risk over the best configuration. Each prints Markdown and writes REPORT_PART.md, .json and .svg. A
-finished trial in --out is not repeated, an interrupted one goes on. With --warm the n-grams of all texts are counted
-before the races, in every way, and not on their clocks: a search from nothing pays for those that it comes across.
-Every trial has one thread, and its seconds are of its processor: other work on the machine disturbs them little.
+figure1     accuracy with shared weights against accuracy alone, 32 maps
+cifar, imdb every method for the same seconds: oracle test error against solver calls, observed test error against
+            seconds; with --warm the n-grams of all texts are counted before the races, in every way, and not on their
+            clocks: a search from nothing pays for those that it comes across
+bounds      each bound beside the measured excess risk over the best configuration
+
+Each part prints Markdown and writes a result, a table and a figure. A finished trial in --work-folder is not repeated,
+an interrupted one resumes. Every trial has one thread, and its seconds are of its processor: other work on the machine
+disturbs them little.
 """
 
 from __future__ import annotations
@@ -25,21 +28,27 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from scipy.stats import spearmanr
-
+from _shared import Flags, kept, mean_and_deviation, rank_correlation, save
 from nasight.data import Rows, rows
-from nasight.features import METHODS, Selection, correlation, family, resume, select
+from nasight.features import (
+    SELECTION_METHODS,
+    Evaluator,
+    SelectedMap,
+    SelectionData,
+    SelectionRun,
+    correlation,
+    family,
+    resume,
+    select,
+    split,
+)
 from nasight.features._families import FittedNgrams, NgramFamily
 from nasight.features._methods import Call
 from nasight.features._ngrams import Bag
-from nasight.features._problem import Bench, Problem, split
-from nasight.features._run import Run
-from nasight.features._settings import CLOCKS, resolve
+from nasight.features._settings import resolve
 from nasight.features._tokens import TOKENS
-from nasight.parallel import map_resumable
-from nasight.report._panels import Panel, Series, panels_svg
+from nasight.report import Panel, Series, panels_svg
 from nasight.reproducible import torch_threads
-from nasight.runs import read_json, write_atomic, write_json
 
 DEFAULTS: dict[str, dict[str, Any]] = {
     "figure1": {"data": "cifar-10", "maps": "fourier", "dimension": 12_500, "examples": 20_000, "configs": 32},
@@ -47,14 +56,15 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "imdb": {"data": "imdb", "maps": "ngrams", "dimension": 1 << 20, "examples": None, "configs": 256},
     "bounds": {"data": "cifar-10", "maps": "fourier", "dimension": 4_000, "examples": 20_000, "configs": 32},
 }
+QUICK = {"dimension": 50, "examples": 300, "configs": 4}
 SMALLEST = 3125
 CALLS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 32, 64, 128)
 SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 1)
 
 
 @lru_cache(maxsize=1)
-def data_of(name: str, folder: str) -> Rows:
-    """The rows, read once a process."""
+def data_of(name: str, folder: str | None) -> Rows:
+    """The rows, read once per process."""
     return rows(name, folder=folder)
 
 
@@ -68,7 +78,7 @@ class Job:
     out: str
     data: str
     maps: str
-    folder: str
+    folder: str | None
     dimension: int
     examples: int | None
     validation: int | None
@@ -81,7 +91,7 @@ class Job:
     def path(self) -> Path:
         return Path(self.out) / f"{self.name}-{self.trial}"
 
-    def bench(self) -> tuple[Bench, Run]:
+    def bench(self) -> tuple[Evaluator, SelectionRun]:
         """A weight-sharing run over this job's configurations, not begun."""
         settings = resolve(
             maps=self.maps, data=self.data, method="weight-sharing", configs=self.configs, dimension=self.dimension,
@@ -89,14 +99,14 @@ class Job:
         )  # fmt: skip
         problem = split(data_of(self.data, self.folder), self.validation, self.examples)
         maps = family(self.maps)
-        bench = Bench(maps, problem, memory=settings.memory, seed=self.trial)
-        return bench, Run(maps, bench, settings)
+        bench = Evaluator(maps, problem, memory=settings.memory, seed=self.trial)
+        return bench, SelectionRun(maps, bench, settings)
 
 
 class Counted(NgramFamily):
     """N-grams of texts that were counted before; all runs of a process share the counts."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: SelectionData) -> None:
         super().__init__()
         self.fitted = super().fit(problem.train.x, problem.train.y)
         test = [] if problem.test is None else [problem.test]
@@ -109,7 +119,9 @@ class Counted(NgramFamily):
 
 
 @lru_cache(maxsize=1)
-def counted(name: str, folder: str, validation: int | None, examples: int | None) -> tuple[Problem, Counted]:
+def counted(
+    name: str, folder: str | None, validation: int | None, examples: int | None
+) -> tuple[SelectionData, Counted]:
     problem = split(data_of(name, folder), validation, examples)
     start = time.process_time()
     maps = Counted(problem)
@@ -125,8 +137,8 @@ def race_counted(job: Job) -> list[dict[str, Any]]:
         dimension=job.dimension, max_seconds=job.max_seconds, seed=job.trial, oracle=True, clock="cpu", threads=1,
     )  # fmt: skip
     with torch_threads(1):
-        run = Run(maps, Bench(maps, problem, seed=job.trial, clock=CLOCKS["cpu"]), settings)
-        run.go()
+        run = SelectionRun(maps, Evaluator(maps, problem, seed=job.trial, clock=time.process_time), settings)
+        run.finish()
     return [{k: v for k, v in row.items() if k != "scores"} for row in run.history]
 
 
@@ -135,7 +147,7 @@ def race(job: Job) -> list[dict[str, Any]]:
     if job.warm:
         return race_counted(job)
     if (job.path / "run.json").exists():
-        selection: Selection = resume(job.path, data=data_of(job.data, job.folder))
+        selection: SelectedMap = resume(job.path, data=data_of(job.data, job.folder))
     else:
         own = job.configs if "weight-sharing" in job.name else None  # the others begin as published
         selection = select(
@@ -149,18 +161,18 @@ def race(job: Job) -> list[dict[str, Any]]:
 def compare(job: Job) -> dict[str, Any]:
     """Figure 1 at one dimension: shared and stand-alone accuracies of the same maps."""
     bench, run = job.bench()
-    run.course.draw(job.configs)
-    found = correlation(bench, run.course.configs, job.dimension)
+    run.schedule.draw(job.configs)
+    found = correlation(bench, run.schedule.configs, job.dimension)
     return {"dimension": job.dimension, "trial": job.trial, **found.__dict__}
 
 
 def measure(job: Job) -> dict[str, Any]:
     """Excess risk of the exact bilevel choice and of weight-sharing's, over the best of the same configurations."""
     bench, run = job.bench()
-    run.go()
-    test = bench.problem.test
+    run.finish()
+    test = bench.data.test
     assert test is not None, f"{job.data} has no test part"
-    configs, columns = run.course.configs[: job.configs], []
+    configs, columns = run.schedule.configs[: job.configs], []
     for number, config in enumerate(configs):
         solved = bench.solve(Call((number,), job.dimension, shared=False), [config], "alone")
         source = bench.features(test, [config], test.y * 0, job.dimension, solved.seed)
@@ -192,10 +204,6 @@ def at(history: list[dict[str, Any]], axis: str, value: float, key: str) -> floa
     return 100 * (1 - rows[-1][key]) if rows and rows[-1][key] is not None else None
 
 
-def spread(values: Sequence[float]) -> tuple[float, float]:
-    return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0
-
-
 def curve(histories: list[list[dict[str, Any]]], axis: str, key: str, grid: Sequence[float]) -> Series | None:
     """Mean and deviation over the trials, where all trials have a value and none has run out of calls."""
     points = []
@@ -203,7 +211,7 @@ def curve(histories: list[list[dict[str, Any]]], axis: str, key: str, grid: Sequ
         found = [at(history, axis, value, key) for history in histories]
         reached = axis == "seconds" or all(history[-1][axis] >= value for history in histories)
         if reached and None not in found:
-            points.append((value, *spread([f for f in found if f is not None])))
+            points.append((value, *mean_and_deviation([f for f in found if f is not None])))
     if not points:
         return None
     x, y, band = zip(*points, strict=True)
@@ -240,25 +248,25 @@ def race_report(jobs: list[Job], results: list[list[dict[str, Any]]]) -> tuple[s
 def _table(
     by_method: dict[str, list[list[dict[str, Any]]]], axis: str, key: str, grid: Sequence[float], heads: list[str]
 ) -> list[str]:
-    kept = [
+    shown = [
         (head, value)
         for head, value in zip(heads, grid, strict=True)
         if any(curve(histories, axis, key, [value]) for histories in by_method.values())
     ]
-    lines = ["| method | " + " | ".join(head for head, _ in kept) + " |", "|---" * (len(kept) + 1) + "|"]
+    lines = ["| method | " + " | ".join(head for head, _ in shown) + " |", "|---" * (len(shown) + 1) + "|"]
     for name, histories in by_method.items():
         cells = []
-        for _, value in kept:
+        for _, value in shown:
             point = curve(histories, axis, key, [value])
             cells.append("" if point is None else f"{point.y[0]:.2f} ± {point.spread[0] if point.spread else 0:.2f}")
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return lines
 
 
-def better_half(shared: list[float], alone: list[float]) -> float:
+def better_half(shared: list[float], alone: list[float]) -> float | None:
     """Spearman's rho over the maps that are at or above the median alone: those worth telling apart."""
-    kept = [i for i, value in enumerate(alone) if value >= statistics.median(alone)]
-    return float(spearmanr([shared[i] for i in kept], [alone[i] for i in kept]).statistic)
+    best = [i for i, value in enumerate(alone) if value >= statistics.median(alone)]
+    return rank_correlation([shared[i] for i in best], [alone[i] for i in best])
 
 
 def correlation_report(jobs: list[Job], results: list[dict[str, Any]]) -> tuple[str, str, Any]:
@@ -267,15 +275,16 @@ def correlation_report(jobs: list[Job], results: list[dict[str, Any]]) -> tuple[
     clouds = []
     for dimension in dict.fromkeys(job.dimension for job in jobs):
         found = [r for r in results if r["dimension"] == dimension]
+        columns = [[r[key] for r in found] for key in ("pearson", "spearman")]
+        columns.append([better_half(r["shared"], r["alone"]) for r in found])
         cells = []
-        for key in ("pearson", "spearman"):
-            values = [r[key] for r in found if not math.isnan(r[key])]
-            cells.append("{:.3f} ± {:.3f}".format(*spread(values)) if values else "none")
-        cells.append("{:.3f} ± {:.3f}".format(*spread([better_half(r["shared"], r["alone"]) for r in found])))
+        for column in columns:
+            values = [value for value in column if value is not None and not math.isnan(value)]
+            cells.append("{:.3f} ± {:.3f}".format(*mean_and_deviation(values)) if values else "none")
         text.append(f"| {dimension:,} | {len(found)} | {' | '.join(cells)} |")
         shared, alone = ([100 * v for v in found[0][side]] for side in ("shared", "alone"))
         clouds.append(Series(f"{dimension:,} features", alone, shared))
-    panel = Panel("one dot a map", "accuracy alone, %", "accuracy with shared weights, %", clouds, kind="points")
+    panel = Panel("one dot per map", "accuracy alone, %", "accuracy with shared weights, %", clouds, kind="points")
     return "\n".join([*text, ""]), panels_svg([panel]), results
 
 
@@ -298,7 +307,7 @@ def bounds_report(jobs: list[Job], results: list[dict[str, Any]]) -> tuple[str, 
             for r in results
         ]
         broken = sum(row["excess_error"] > limit for row, limit in zip(rows, limits, strict=True))
-        mean, deviation = spread([row["excess_error"] for row in rows])
+        mean, deviation = mean_and_deviation([row["excess_error"] for row in rows])
         gap, largest = statistics.fmean(row["gap"] for row in rows), max(row["excess_error"] for row in rows)
         text.append(
             f"| {name} | {gap:.4f} | {mean:.4f} ± {deviation:.4f} | {largest:.4f} | "
@@ -342,20 +351,19 @@ PARTS: dict[str, tuple[Callable[[Job], Any], Callable[[list[Job], list[Any]], tu
 
 
 def jobs_of(given: argparse.Namespace) -> list[Job]:
-    values = {**DEFAULTS[given.part], **{k: v for k, v in vars(given).items() if v is not None and k in _SIZES}}
-    names = [given.part]
-    if given.part in ("cifar", "imdb"):
-        names = given.methods.split(",")
+    asked = {k: v for k, v in vars(given).items() if v is not None and k in _SIZES}
+    values = {**DEFAULTS[given.part], **(QUICK if given.quick else {}), **asked}
+    names = given.methods.split(",") if given.part in ("cifar", "imdb") else [given.part]
     widths = [values.pop("dimension")]
     if given.part == "figure1":
         widths = [SMALLEST * 2**i for i in range(12) if SMALLEST * 2**i <= widths[0]] or widths
     return [
         Job(
-            part=given.part, name=name if len(widths) == 1 else f"{name}-{width}", trial=trial, out=given.out,
-            folder=given.data_folder, dimension=width, validation=given.validation, max_seconds=given.max_seconds,
-            memory=given.memory, warm=given.warm, **values,
+            part=given.part, name=name if len(widths) == 1 else f"{name}-{width}", trial=trial,
+            out=str(given.work_folder), folder=given.data_folder, dimension=width, validation=given.validation,
+            max_seconds=given.max_seconds, memory=given.memory, warm=given.warm, **values,
         )
-        for trial in range(given.trials)
+        for trial in range(given.seeds)
         for width in widths
         for name in names
     ]  # fmt: skip
@@ -365,42 +373,29 @@ _SIZES = ("data", "maps", "dimension", "examples", "configs")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part", choices=PARTS, required=True)
-    parser.add_argument("--data-folder", required=True)
-    parser.add_argument("--out", required=True)
-    parser.add_argument("--report", default=None, help="write REPORT_PART.md, .json and .svg")
-    parser.add_argument("--trials", type=int, default=10)
-    parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--methods", default=",".join(METHODS))
-    parser.add_argument("--max-seconds", type=float, default=300.0)
-    parser.add_argument("--data", default=None)
-    parser.add_argument("--maps", default=None)
-    parser.add_argument("--dimension", type=int, default=None, help="the largest of 3125 * 2^i for figure1")
-    parser.add_argument("--examples", type=int, default=None)
-    parser.add_argument("--validation", type=int, default=None, help="so many last training rows")
-    parser.add_argument("--configs", type=int, default=None)
-    parser.add_argument("--memory", default=None)
-    parser.add_argument("--warm", action="store_true", help="count the n-grams of all texts first, off the clock")
-    given = parser.parse_args()
+    flags = Flags(
+        __doc__, "features_{part}", seeds=10, chance="trials", data="the data set", work="runs/features_{part}"
+    )
+    flags.add_argument("--part", choices=PARTS, default="figure1", help="default figure1")
+    flags.add_argument("--workers", type=int, default=1)
+    flags.add_argument("--methods", default=",".join(SELECTION_METHODS))
+    flags.add_argument("--max-seconds", type=float, default=300.0)
+    flags.add_argument("--data", default=None)
+    flags.add_argument("--maps", default=None)
+    flags.add_argument("--dimension", type=int, default=None, help="the largest of 3125 * 2^i for figure1")
+    flags.add_argument("--examples", type=int, default=None)
+    flags.add_argument("--validation", type=int, default=None, help="so many last training rows")
+    flags.add_argument("--configs", type=int, default=None)
+    flags.add_argument("--memory", default=None)
+    flags.add_argument("--warm", action="store_true", help="count the n-grams of all texts first, off the clock")
+    given = flags.read(seeds=1, methods="fast-weight-sharing", max_seconds=0.5, validation=200)
     work, report = PARTS[given.part]
     jobs = jobs_of(given)
-    Path(given.out).mkdir(parents=True, exist_ok=True)
-    files = {job: Path(f"{job.path}.json") for job in jobs}
-    done = {job: read_json(file) for job, file in files.items() if file.exists()}
-
-    def arrived(job: Job, result: Any) -> None:
-        write_json(files[job], result)
-        print(f"{job.name}, trial {job.trial}", flush=True)
-
-    results = map_resumable(work, jobs, workers=given.workers, done=done, on_result=arrived)
+    trials = given.work_folder / "trials.json"
+    results = kept(trials, jobs, work, workers=given.workers, tell=lambda job: f"{job.name}, trial {job.trial}")
     text, figure, facts = report(jobs, results)
     print(text)
-    if given.report:
-        stem = f"{given.report}_{given.part}"
-        write_atomic(Path(f"{stem}.md"), text.encode())
-        write_atomic(Path(f"{stem}.svg"), figure.encode())
-        write_json(Path(f"{stem}.json"), facts)
+    save(given, facts, table=text, figure=figure)
 
 
 if __name__ == "__main__":

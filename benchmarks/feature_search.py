@@ -1,23 +1,21 @@
 """A whole fast-weight-sharing search: ours against the same search written with scikit-learn calls.
 
-    python benchmarks/feature_search.py --data-folder DATA --report docs/feature_search.json
+    python benchmarks/feature_search.py --data-folder DATA --seeds 2 --dtype float64 --without-hand
 
 All see the same rows, configurations and dimensions, and all configurations of a round share their frequencies.
 `pipelines` is the search as one writes it: for every configuration a scaler and an RBFSampler (with Cauchy draws for
 the Laplacian kernel) of the round's random_state, fitted and applied to the configuration's rows, then Ridge (lsqr, as
-in the paper's runs). `by hand` scales once a search and draws once a round, as no scikit-learn call does. Both in the
-precision of --dtype. Repeats alternate; ratios are of medians. Choices may differ, as random assignments do.
+in the paper's runs). `by hand` scales once per search and draws once per round, as no scikit-learn call does. Both in
+the precision of --dtype. Repeats alternate; ratios are of medians. Choices may differ, as random assignments do.
 """
 
 from __future__ import annotations
 
-import argparse
 import math
 import statistics
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,28 +25,28 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, Normalizer, StandardScaler
 
+from _shared import Flags, save
+from nasight.compute import cores
 from nasight.data import rows as load_rows
-from nasight.features import family
+from nasight.features import Evaluator, SelectionData, SelectionRun, family, split
+from nasight.features._evaluator import seed_for
 from nasight.features._methods import Outcome, fast_dimensions, halvings, survivors
-from nasight.features._problem import Bench, Problem, seed_for, split
-from nasight.features._run import Run
 from nasight.features._settings import resolve
-from nasight.parallel import cores
-from nasight.runs import versions, write_json
+from nasight.runs import versions
 
-SCALERS = {"none": FunctionTransformer, "min-max": MinMaxScaler, "normalise": Normalizer, "standardise": StandardScaler}
+SCALERS = {"none": FunctionTransformer, "min-max": MinMaxScaler, "normalize": Normalizer, "standardize": StandardScaler}
 Array = NDArray[Any]
 
 
-def ours(problem: Problem, configs: int, dimension: int, seed: int) -> dict[str, Any]:
+def ours(problem: SelectionData, configs: int, dimension: int, seed: int) -> dict[str, Any]:
     """The search as `nasight select` makes it."""
     settings = resolve(
         maps="fourier", data="own", method="fast-weight-sharing", configs=configs, dimension=dimension, seed=seed
     )
     clock = Clock()
     maps = family("fourier")
-    run = Run(maps, Bench(maps, problem, seed=seed), settings)
-    run.go()
+    run = SelectionRun(maps, Evaluator(maps, problem, seed=seed), settings)
+    run.finish()
     spent, found = clock.read(), run.result()
     return {**spent, "accuracy": found["validation_accuracy"], "config": found["config"]}
 
@@ -84,7 +82,7 @@ class Pipelines:
 
 
 class ByHand:
-    """The same features from rows scaled once a search and frequencies drawn once a round."""
+    """The same features from rows scaled once per search and frequencies drawn once per round."""
 
     def __init__(self, train: Array, held: Array) -> None:
         scalers = {name: scaler().fit(train) for name, scaler in SCALERS.items()}
@@ -105,7 +103,7 @@ class ByHand:
 
 
 def with_scikit_learn(
-    problem: Problem, configs: int, dimension: int, seed: int, maker: type[Pipelines] | type[ByHand], dtype: str
+    problem: SelectionData, configs: int, dimension: int, seed: int, maker: type[Pipelines] | type[ByHand], dtype: str
 ) -> dict[str, Any]:
     """The same search from scikit-learn's parts."""
     left = family("fourier").sample(configs, np.random.default_rng(seed_for(seed, "configurations", 0)))
@@ -151,19 +149,16 @@ def _signs(y: Array, classes: int) -> Array:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-folder", required=True)
-    parser.add_argument("--data", default="cifar-10")
-    parser.add_argument("--examples", type=int, default=8_000)
-    parser.add_argument("--validation", type=int, default=2_000)
-    parser.add_argument("--dimension", type=int, default=4_000)
-    parser.add_argument("--configs", type=int, default=64)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--dtype", choices=("float32", "float64", "both"), default="both")
-    parser.add_argument("--without-hand", action="store_true", help="leave the search by hand out")
-    parser.add_argument("--report", default=None, help="write this JSON file")
-    given = parser.parse_args()
+    flags = Flags(__doc__, "feature_search", seeds=3, chance="searches of each kind", data="the data set")
+    flags.add_argument("--data", default="cifar-10")
+    flags.add_argument("--examples", type=int, default=8_000)
+    flags.add_argument("--validation", type=int, default=2_000)
+    flags.add_argument("--dimension", type=int, default=4_000)
+    flags.add_argument("--configs", type=int, default=64)
+    flags.add_argument("--seed", type=int, default=0, help="the first seed")
+    flags.add_argument("--dtype", choices=("float32", "float64", "both"), default="both")
+    flags.add_argument("--without-hand", action="store_true", help="leave the search by hand out")
+    given = flags.read(seeds=1, examples=300, validation=100, dimension=64, configs=4)
     whole = split(load_rows(given.data, folder=given.data_folder), given.validation, given.examples)
     problem = replace(whole, test=None)  # nobody tests
     sizes = (problem, given.configs, given.dimension)
@@ -172,12 +167,12 @@ def main() -> None:
         makers["by hand"] = ByHand
     kinds = ["float32", "float64"] if given.dtype == "both" else [given.dtype]
     runs: dict[str, list[dict[str, Any]]] = {"ours": []}
-    for repeat in range(given.repeats):
-        runs["ours"].append(ours(*sizes, given.seed + repeat))
+    for seed in range(given.seed, given.seed + given.seeds):
+        runs["ours"].append(ours(*sizes, seed))
         print(f"ours: {runs['ours'][-1]['seconds']:.1f} s", file=sys.stderr, flush=True)
         for name, maker in makers.items():
             for kind in kinds:
-                found = with_scikit_learn(*sizes, given.seed + repeat, maker, kind)
+                found = with_scikit_learn(*sizes, seed, maker, kind)
                 runs.setdefault(f"scikit-learn {name}, {kind}", []).append(found)
                 print(f"{name}, {kind}: {found['seconds']:.1f} s", file=sys.stderr, flush=True)
     middle = {
@@ -186,7 +181,7 @@ def main() -> None:
     }
     print(
         f"### A fast-weight-sharing search: {len(problem.train):,} rows, {given.dimension:,} features, "
-        f"{given.configs} configurations, {cores()} cores\n\n| search | seconds, median of {given.repeats} | "
+        f"{given.configs} configurations, {cores()} cores\n\n| search | seconds, median of {given.seeds} | "
         "times ours | CPU seconds | times ours | validation accuracy, % |\n|---|---|---|---|---|---|"
     )
     for name, made in runs.items():
@@ -196,11 +191,10 @@ def main() -> None:
             for key in ("seconds", "cpu_seconds")
         ]
         print(f"| {name} | {' | '.join(cells)} | {accuracy:.2f} |")
-    if given.report:
-        places = ("data_folder", "report")
-        asked = {key: value for key, value in vars(given).items() if key not in places}
-        facts = {"arguments": asked, "cores": cores(), "versions": versions(), "median": middle}
-        write_json(Path(given.report), {**facts, "runs": runs})
+    places = ("data_folder", "out")
+    asked = {key: value for key, value in vars(given).items() if key not in places}
+    facts = {"arguments": asked, "cores": cores(), "versions": versions(), "median": middle}
+    save(given, {**facts, "runs": runs})
 
 
 if __name__ == "__main__":

@@ -1,48 +1,54 @@
 """The size of an architecture gradient at the published settings: what the default rates of GAEA are calibrated at.
 
-Builds each supernet as its paper does (CIFAR-10, 16 channels; NAS-Bench-201: 5 cells a stage, DARTS: 8 cells) and
-prints the largest entry of the gradient before the first step, each row's mean taken off, averaged over batches.
+    python benchmarks/gradient_size.py --data-folder DATA --probes 4
 
-    python benchmarks/gradient_size.py --data-folder DATA
+builds each supernet as its paper does (CIFAR-10, 16 channels; NAS-Bench-201: 5 cells per stage, DARTS: 8 cells) and
+prints the largest entry of the gradient before the first step, each row's mean taken off, averaged over batches.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-from pathlib import Path
+from statistics import fmean
+from typing import Any
 
+from _shared import Flags, save
+from nasight.data import Dataset
 from nasight.data import load as load_data
-from nasight.search import _engine
-from nasight.search._settings import resolve
-from nasight.search.methods import method
+from nasight.searching import _engine, method_row, resolve
 from nasight.spaces import load
 
 PUBLISHED = (
-    ("gaea-darts", "nasbench201", "erm", 64),
-    ("gaea-gdas", "nasbench201", "erm", 64),
-    ("gaea-pc-darts", "darts", "bilevel", 64),  # published: 256, whose gradient is a little smaller
+    ("gaea-darts", "nasbench201", "erm"),
+    ("gaea-gdas", "nasbench201", "erm"),
+    ("gaea-pc-darts", "darts", "bilevel"),
 )
+BATCH = 64
+"""Published for GAEA-PC-DARTS: 256, whose gradient is a little smaller."""
+QUICK: dict[str, Any] = {"batch_size": 8, "size": {"channels": 4, "cells": 3}}
+
+
+def gradient_size(name: str, space_name: str, objective: str, dataset: Dataset, **settings: Any) -> float:
+    """The mean over batches, for one seed."""
+    space, method = load(space_name, **({"none": False} if space_name == "nasbench201" else {})), method_row(name)
+    resolved = resolve(method, space, data="cifar-10", objective=objective, preset="paper", **settings)
+    size = _engine.Engine(resolved, space, dataset, method)._gradient_size()
+    assert size is not None
+    return size
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-folder", required=True)
-    parser.add_argument("--probes", type=int, default=_engine.PROBES)
-    parser.add_argument("--out", default=None)
-    given = parser.parse_args()
+    flags = Flags(__doc__, "gradient_size", seeds=1, chance="seeds of weights and batches", data="CIFAR-10")
+    flags.add_argument("--probes", type=int, default=_engine.PROBES, help="batches")
+    given = flags.read(probes=1)
     _engine.PROBES = given.probes
     dataset, rows = load_data("cifar-10", folder=given.data_folder), []
-    for name, space_name, objective, batch in PUBLISHED:
-        space = load(space_name, none=False) if space_name == "nasbench201" else load(space_name)
-        settings = resolve(
-            method(name), space=space_name, data="cifar-10", objective=objective, preset="paper", batch_size=batch
-        )
-        size = _engine.Engine(settings, space, dataset)._gradient_size()
-        rows.append({"method": name, "space": space_name, "measured": size, "table": method(name).geometry.gradient})
-        print(f"{name:14s} {space_name:12s} measured {size:.4f}, in the method table {rows[-1]['table']}", flush=True)
-    if given.out:
-        Path(given.out).write_text(json.dumps(rows, indent=1) + "\n")
+    settings = QUICK if given.quick else {"batch_size": BATCH}
+    for name, space, objective in PUBLISHED:
+        sizes = [gradient_size(name, space, objective, dataset, seed=s, **settings) for s in range(given.seeds)]
+        size, calibrated = fmean(sizes), method_row(name).geometry.gradient
+        rows.append({"method": name, "space": space, "measured": size, "table": calibrated})
+        print(f"{name:14s} {space:12s} measured {size:.4f}, in the method table {calibrated}", flush=True)
+    save(given, rows)
 
 
 if __name__ == "__main__":

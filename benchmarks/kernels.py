@@ -1,28 +1,29 @@
 """Speed of kernels, infinite-width and empirical, one after the other.
 
-    python benchmarks/kernels.py --out docs
+    python benchmarks/kernels.py
 
-runs `kernels_infinite.py` and `kernels_empirical.py`, each of which prints its table and writes
-OUT/kernels_infinite.json or OUT/kernels_empirical.json.
+runs `kernels_infinite.py` and `kernels_empirical.py` with the flags that it is given. Each prints its table and writes
+a result: --out NAME.json.gz stands for NAME_infinite.json.gz and NAME_empirical.json.gz.
 """
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
 from pathlib import Path
 
+from _shared import Flags
+
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=None, help="folder for the results")
-    parser.add_argument("--repeats", type=int, default=3)
-    given = parser.parse_args()
-    here = Path(__file__).parent
-    for name, option in (("kernels_infinite", "--out"), ("kernels_empirical", "--json")):
-        place = [option, str(given.out / f"{name}.json")] if given.out else []
-        subprocess.run([sys.executable, here / f"{name}.py", "--repeats", str(given.repeats), *place], check=True)
+    flags = Flags(__doc__, "kernels", seeds=5, chance="repeats of every timing")
+    given = flags.read(seeds=1)
+    stem, ending = given.out.name.split(".", 1)
+    for name in ("infinite", "empirical"):
+        out = given.out.with_name(f"{stem}_{name}.{ending}")
+        command = [sys.executable, Path(__file__).with_name(f"kernels_{name}.py"), "--out", out]
+        command += ["--seeds", str(given.seeds), *(["--quick"] if given.quick else [])]
+        subprocess.run(command, check=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""The trace of a convolutional NTK beside a training step, per-sample passes and materialised Jacobians.
+"""The trace of a convolutional NTK beside a training step, per-sample passes and materialized Jacobians.
 
-    python benchmarks/kernels_empirical.py --json docs/kernels_empirical.json
+    python benchmarks/kernels_empirical.py
 
 times, in one run and in turns, on NAS-Bench-201 networks, one thread, in seconds of the processor: a forward and
 backward pass of the batch; the trace by contraction; the whole kernel; a backward pass of the batch for every sample
@@ -11,22 +11,21 @@ processor nothing can be many times faster than they are; the larger the layers,
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
-import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from nasight.gradients import materialised
+from _shared import CELL, Flags, in_turns, save
+from nasight.gradients import materialized
 from nasight.kernels import empirical_ntk, ntk_trace
 from nasight.spaces import load
 
-CELL = "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|skip_connect~0|nor_conv_3x3~1|nor_conv_1x1~2|"
+SIZES = ((16, 1, 32, 64), (8, 1, 16, 64), (8, 1, 16, 16))
+"""Channels, cells per stage, pixels per side, batch."""
+QUICK = ((4, 1, 8, 4),)
 
 
 def step(network: nn.Module, x: Tensor) -> None:
@@ -59,7 +58,7 @@ def alone(network: nn.Module, x: Tensor) -> float:
 
 def jacobians(network: nn.Module, x: Tensor) -> float:
     """The same from the gradients of all examples, held at once."""
-    parts = materialised(network, x, "eval", lambda logits, y: logits.sum(1)[None])
+    parts = materialized(network, x, "eval", lambda logits, y: logits.sum(1)[None])
     return sum(float(part.square().sum()) for part in parts)
 
 
@@ -80,15 +79,9 @@ def measure(channels: int, cells: int, side: int, batch: int, repeats: int) -> d
     for value in (jacobians(network, x), ntk_trace(network, x, batch_norm="eval")):
         if abs(value - exact) > 1e-3 * exact:
             raise SystemExit(f"the ways disagree: {value} and {exact}")
-    seconds: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(repeats):
-        for name, way in ways.items():
-            start = time.process_time()
-            way()
-            seconds[name].append(time.process_time() - start)
-    medians = {name: statistics.median(values) for name, values in seconds.items()}
+    medians = {name: statistics.median(values) for name, values in in_turns(ways, repeats).items()}
     return {
-        "network": f"{channels} channels, {cells} cell(s) a stage, {side} x {side}, batch {batch}",
+        "network": f"{channels} channels, {cells} cell(s) per stage, {side} x {side}, batch {batch}",
         "milliseconds": {name: 1e3 * value for name, value in medians.items()},
         "trace_over_step": medians["trace"] / medians["forward and backward"],
         "kernel_over_step": medians["kernel"] / medians["forward and backward"],
@@ -99,13 +92,9 @@ def measure(channels: int, cells: int, side: int, batch: int, repeats: int) -> d
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--json", default=None, help="write the figures here")
-    given = parser.parse_args()
+    given = Flags(__doc__, "kernels_empirical", seeds=5, chance="repeats of every timing").read(seeds=1)
     torch.set_num_threads(1)
-    sizes = [(16, 1, 32, 64), (8, 1, 16, 64), (8, 1, 16, 16)]
-    rows = [measure(*size, given.repeats) for size in sizes]
+    rows = [measure(*size, given.seeds) for size in (QUICK if given.quick else SIZES)]
     print(
         "| network | step, ms | trace, ms | trace / step | kernel / step | per-sample backward / trace |"
         " samples alone / trace | Jacobians / trace |"
@@ -119,8 +108,7 @@ def main() -> None:
             f" {row['per_sample_over_trace']:.1f} | {row['alone_over_trace']:.1f} |"
             f" {row['jacobians_over_trace']:.1f} |"
         )
-    if given.json:
-        Path(given.json).write_text(json.dumps({"rows": rows}, indent=1) + "\n")
+    save(given, {"rows": rows})
 
 
 if __name__ == "__main__":

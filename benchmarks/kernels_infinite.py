@@ -1,6 +1,6 @@
 """The infinite-width kernel: time against points and layers, and against direct two-dimensional quadrature.
 
-    python benchmarks/kernels_infinite.py --out kernels_infinite.json
+    python benchmarks/kernels_infinite.py --seeds 2
 
 The first table is `nasight.kernels.ntk` alone: N points of norm 1 (and of norms spread by a factor of four), L layers,
 the five activations in turn. The second table times it in turn with the same recursion whose expectations are
@@ -10,18 +10,15 @@ thread and are timed by the processor's clock, which other work on the machine d
 
 from __future__ import annotations
 
-import argparse
-import json
-import platform
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.special import roots_hermitenorm
 from threadpoolctl import threadpool_limits
 
+from _shared import Flags, machine, save
 from nasight.kernels import ntk
 from nasight.kernels._activations import Array, derivative, function, mean
 
@@ -31,27 +28,20 @@ ACCURACY = 1e-8
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, help="JSON file for the result")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--quick", action="store_true", help="few points, one repeat: does it run")
-    given = parser.parse_args()
-    repeats = 1 if given.quick else given.repeats
-    points = (50, 100) if given.quick else (250, 500, 1000)
+    flags = Flags(__doc__, "kernels_infinite", seeds=3, chance="repeats of every timing")
+    flags.add_argument("--seed", type=int, default=0, help="of the points")
+    given = flags.read(seeds=1)
     with threadpool_limits(1):
-        alone = scaling(points, repeats, given.seed)
-        beside = against_quadrature(20 if given.quick else 100, repeats, given.seed)
-    if given.out:
-        machine = {"cpu": platform.processor() or platform.machine(), "numpy": np.__version__}
-        result = {"benchmark": "kernels_infinite", "machine": machine, "ntk": alone, "quadrature": beside}
-        given.out.write_text(json.dumps(result, indent=1) + "\n")
+        alone = scaling((20, 40) if given.quick else (250, 500, 1000), given.seeds, given.seed)
+        beside = against_quadrature(10 if given.quick else 100, given.seeds, given.seed)
+    about = {"benchmark": "kernels_infinite", "machine": machine(numpy=np.__version__)}
+    save(given, {**about, "ntk": alone, "quadrature": beside})
 
 
 def scaling(points: tuple[int, ...], repeats: int, seed: int) -> list[dict[str, Any]]:
     rows = []
     ntk(data(10, 4, 0.0, seed), MIXED)  # imports and caches
-    print(f"{'network':<24} {'N':>5} {'L':>3} {'cpu, s':>8} {'wall, s':>8} {'cpu a layer, s':>15}")
+    print(f"{'network':<24} {'N':>5} {'L':>3} {'cpu, s':>8} {'wall, s':>8} {'cpu per layer, s':>16}")
     cases = [("mixed, norm 1", MIXED, 0.0, 0.0, points[-1], depth) for depth in (5, 10, 20)]
     cases += [("mixed, norm 1", MIXED, 0.0, 0.0, count, 10) for count in points[:-1]]
     cases += [("mixed, all skips, norm 1", MIXED, 1.0, 0.0, points[-1], 10)]
@@ -68,7 +58,7 @@ def scaling(points: tuple[int, ...], repeats: int, seed: int) -> list[dict[str, 
         times = [clocks(run) for _ in range(repeats)]
         cpu, wall = np.median(times, 0).tolist()
         rows.append({"network": label, "N": count, "L": depth, "cpu": cpu, "wall": wall, "times": times})
-        print(f"{label:<24} {count:>5} {depth:>3} {cpu:>8.2f} {wall:>8.2f} {cpu / (depth - 1):>15.3f}", flush=True)
+        print(f"{label:<24} {count:>5} {depth:>3} {cpu:>8.2f} {wall:>8.2f} {cpu / (depth - 1):>16.3f}", flush=True)
     return rows
 
 
@@ -97,10 +87,10 @@ def against_quadrature(count: int, repeats: int, seed: int) -> list[dict[str, An
 def needed(x: Array, network: list[str], precise: Array) -> int:
     """The smallest order that is accurate for the examples of the largest norms, which need the most."""
     few = np.argsort(np.diagonal(precise))[-6:]
-    reached = [q for q in ORDERS if off(direct(x[few], network, q), precise[np.ix_(few, few)]) <= ACCURACY]
-    if not reached:
-        raise SystemExit(f"no order up to {ORDERS[-1]} reaches {ACCURACY:g}")
-    return reached[0]
+    for order in ORDERS:
+        if off(direct(x[few], network, order), precise[np.ix_(few, few)]) <= ACCURACY:
+            return order
+    raise SystemExit(f"no order up to {ORDERS[-1]} reaches {ACCURACY:g}")
 
 
 def data(count: int, dimensions: int, spread: float, seed: int) -> Array:

@@ -1,6 +1,6 @@
 """A loss contour beside its forward passes, and gradient variance beside a loop over the examples.
 
-    python benchmarks/landscape.py --out docs/landscape.json
+    python benchmarks/landscape.py
 
 times, in one run and in turns, on one thread: the contour of a small grid and as many plain forward passes with the
 same batches and the same loss; gradient variance of 128 examples by contraction, by torch.func, by a loop of backward
@@ -11,12 +11,11 @@ processes.
 
 from __future__ import annotations
 
-import argparse
-import json
 import resource
 import statistics
+import tempfile
 import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +23,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from nasight.anatomy._landscape import landscape
-from nasight.anatomy._variance import CROSS_ENTROPY, gradient_variance
+from _shared import CELL, Flags, in_turns, save
+from nasight.anatomy import gradient_variance, landscape
 from nasight.data import load as load_data
 from nasight.data import prepare
-from nasight.gradients import materialised
+from nasight.gradients import materialized
 from nasight.spaces import load as load_space
 from nasight.training import load_trained, train
 
-CELL = "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|skip_connect~0|nor_conv_3x3~1|nor_conv_1x1~2|"
-EXAMPLES, POINTS = 128, 11
+CROSS_ENTROPY = partial(cross_entropy, reduction="none")
+EXAMPLES = 128
 NETWORKS: list[tuple[str, str, dict[str, int]]] = [
     ("nasbench201", CELL, {"channels": 4, "cells": 1}),
     ("nasbench201", CELL, {"channels": 16, "cells": 1}),
@@ -42,25 +41,15 @@ NETWORKS: list[tuple[str, str, dict[str, int]]] = [
 
 
 def quartiles(values: list[float]) -> dict[str, float]:
-    low, middle, high = statistics.quantiles(values, n=4)
+    low, middle, high = statistics.quantiles(values, n=4) if len(values) > 1 else 3 * values
     return {"median": middle, "low": low, "high": high}
 
 
-def in_turns(ways: dict[str, Callable[[], Any]], repeats: int) -> dict[str, list[float]]:
-    seconds: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(repeats):
-        for name, way in ways.items():
-            start = time.process_time()
-            way()
-            seconds[name].append(time.process_time() - start)
-    return seconds
-
-
-def forward_passes(network: nn.Module, x: Tensor, y: Tensor) -> float:
-    """As many as the contour needs."""
+def forward_passes(network: nn.Module, x: Tensor, y: Tensor, points: int) -> float:
+    """As many as a contour of points x points needs."""
     total = 0.0
     with torch.inference_mode():
-        for _ in range(POINTS * POINTS):
+        for _ in range(points * points):
             total += float(CROSS_ENTROPY(network(x), y).sum(dtype=torch.float64)) / len(x)
     return total
 
@@ -79,7 +68,7 @@ def loop(network: nn.Module, x: Tensor, y: Tensor) -> float:
 
 def functional(network: nn.Module, x: Tensor, y: Tensor) -> float:
     """The same from the gradients of all examples (torch.func), held at once."""
-    parts = materialised(network, x, "eval", lambda logits, labels: CROSS_ENTROPY(logits, labels)[None], None, y)
+    parts = materialized(network, x, "eval", lambda logits, labels: CROSS_ENTROPY(logits, labels)[None], None, y)
     return sum(float((p.double() - p.double().mean(0)).square().sum(2).mean()) for p in parts)
 
 
@@ -87,7 +76,7 @@ def step(network: nn.Module, x: Tensor, y: Tensor) -> None:
     torch.autograd.grad(cross_entropy(network(x), y), list(network.parameters()))
 
 
-def measure(space: str, cell: str, size: dict[str, int], repeats: int) -> dict[str, Any]:
+def measure(space: str, cell: str, size: dict[str, int], points: int, repeats: int) -> dict[str, Any]:
     data = prepare(load_data("digits"))
     x, y = next(data.batches("train", size=EXAMPLES))
     where = load_space(space)
@@ -104,8 +93,8 @@ def measure(space: str, cell: str, size: dict[str, int], repeats: int) -> dict[s
     }
     seconds = in_turns(
         {
-            "contour": lambda: landscape(network, x, y, points=POINTS, workers=1),
-            "forward passes": lambda: forward_passes(network, x, y),
+            "contour": lambda: landscape(network, x, y, points=points, workers=1),
+            "forward passes": lambda: forward_passes(network, x, y, points),
             "variance": lambda: gradient_variance(network, x, y),
             "loop": lambda: loop(network, x, y),
             "torch.func": lambda: functional(network, x, y),
@@ -138,27 +127,26 @@ def processor() -> float:
     return sum(u.ru_utime + u.ru_stime for u in used)
 
 
-def contour_of_trained_digits(folder: Path, workers: int) -> dict[str, Any]:
-    train("nasbench201", CELL, "digits", preset="tiny", epochs=5, out=folder)
+def contour_of_trained_digits(folder: Path, points: int, epochs: int, workers: int) -> dict[str, Any]:
+    train("nasbench201", CELL, "digits", preset="tiny", epochs=epochs, out=folder)
     network = load_trained(folder)
     x, y = next(prepare(load_data("digits")).batches("test", size=10_000))
     start, before = time.perf_counter(), processor()
-    found = landscape(network, x, y, points=41, workers=workers)
+    found = landscape(network, x, y, points=points, workers=workers)
     seconds, busy = time.perf_counter() - start, processor() - before
     size = sum(p.numel() for p in network.parameters())
-    shown = {"seconds": seconds, "processor_seconds": busy, "workers": workers, "loss": found.centre}
-    return {**shown, "examples": len(x), "parameters": size}
+    shown = {"seconds": seconds, "processor_seconds": busy, "workers": workers, "loss": found.center}
+    return {**shown, "points": points, "examples": len(x), "parameters": size}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=9)
-    parser.add_argument("--workers", type=int, default=2, help="processes of the 41 x 41 contour")
-    parser.add_argument("--training", default=None, help="a folder for the trained network (else a temporary one)")
-    parser.add_argument("--out", default=None, help="write the figures here")
-    given = parser.parse_args()
+    flags = Flags(__doc__, "landscape", seeds=9, chance="repeats of every timing")
+    flags.add_argument("--workers", type=int, default=2, help="processes of the contour of a trained network")
+    flags.add_argument("--training", type=Path, help="a folder for the trained network (else a temporary one)")
+    given = flags.read(seeds=2, workers=1)
     torch.set_num_threads(1)
-    rows = [measure(*network, given.repeats) for network in NETWORKS]
+    networks, points, large, epochs = (NETWORKS[:1], 3, 5, 1) if given.quick else (NETWORKS, 11, 41, 5)
+    rows = [measure(*network, points, given.seeds) for network in networks]
     names = list(rows[0]["ratios"])
     print("| network | parameters | " + " | ".join(names) + " | error, float32 | float64 |")
     print("|---" * (len(names) + 4) + "|")
@@ -166,20 +154,14 @@ def main() -> None:
         shown = [f"{r['median']:.2f} ({r['low']:.2f}-{r['high']:.2f})" for r in row["ratios"].values()]
         errors = f"{row['relative_error']['float32']:.1e} | {row['relative_error']['float64']:.1e}"
         print(f"| {row['network']} | {row['parameters']} | {' | '.join(shown)} | {errors} |")
-    if given.training is None:
-        import tempfile
-
-        with tempfile.TemporaryDirectory() as folder:
-            contour = contour_of_trained_digits(Path(folder) / "digits", given.workers)
-    else:
-        contour = contour_of_trained_digits(Path(given.training), given.workers)
+    with tempfile.TemporaryDirectory() as folder:
+        contour = contour_of_trained_digits(given.training or Path(folder) / "digits", large, epochs, given.workers)
     print(
-        f"41 x 41 contour of a trained digits network ({contour['parameters']} parameters, {contour['examples']} "
-        f"examples, {contour['workers']} processes): {contour['seconds']:.1f} s, "
+        f"{large} x {large} contour of a trained digits network ({contour['parameters']} parameters, "
+        f"{contour['examples']} examples, {contour['workers']} processes): {contour['seconds']:.1f} s, "
         f"{contour['processor_seconds']:.1f} s of the processor"
     )
-    if given.out:
-        Path(given.out).write_text(json.dumps({"rows": rows, "contour": contour}, indent=1) + "\n")
+    save(given, {"rows": rows, "contour": contour})
 
 
 if __name__ == "__main__":

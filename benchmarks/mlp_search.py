@@ -1,24 +1,23 @@
 """Which activations and skips a search keeps in a fully connected network (EigenNAS, Figure 1), five seeds.
 
-    python benchmarks/mlp_search.py --data-folder DATA --out runs/mlp --report docs/kernels_mlp
+    python benchmarks/mlp_search.py --data-folder DATA
 
 `nasight search --space mlp --layers 10` with DARTS and GAEA-DARTS, both bilevel, on Fashion-MNIST. The paper's network
-has width 1,024; here it has 256, for its cost. A search is a run folder: an interrupted benchmark goes on. Prints the
-weights of activations and skips by layer and whether the paper's findings hold; writes REPORT.md, .json and .svg.
+has width 1,024; here it has 256, for its cost. A search is a run folder: an interrupted benchmark resumes. Prints the
+weights of activations and skips by layer and whether the paper's findings hold; writes a result, a table and a figure.
 """
 
 from __future__ import annotations
 
-import argparse
-import statistics
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nasight.parallel import map_resumable
-from nasight.report._panels import Panel, Series, panels_svg
-from nasight.runs import write_atomic, write_json
-from nasight.search import Run, resume, search
-from nasight.spaces._mlp import ACTIVATIONS
+from _shared import Flags, mean_and_deviation, save, search_or_resume
+from nasight.compute import map_resumable
+from nasight.report import Panel, Series, panels_svg
+from nasight.searching import Run
+from nasight.spaces import load
 
 LAYERS = 10
 METHODS = ("darts", "gaea-darts")
@@ -32,21 +31,15 @@ SETTINGS: dict[str, Any] = {
     "epochs": 20,
     "threads": 1,
 }
-Item = tuple[str, int, str, str, bool]
+QUICK = {"examples": 300, "epochs": 1}
+ACTIVATIONS = load("mlp").groups()[0].options[0]
 
 
-def one(item: Item) -> str:
-    """Search, or go on searching, and give the run's path."""
-    method, seed, out, folder, quick = item
-    path = Path(out) / f"{method}-{seed}"
-    if (path / "run.json").exists():
-        return str(resume(path, data_folder=folder).path)
-    amount = {"examples": 300, "epochs": 1} if quick else {}
-    return str(search(method=method, seed=seed, out=path, data_folder=folder, **{**SETTINGS, **amount}).path)
-
-
-def mean(values: list[float]) -> tuple[float, float]:
-    return statistics.mean(values), statistics.stdev(values) if len(values) > 1 else 0.0
+def find(item: tuple[str, int], settings: dict[str, Any], folder: Path, data_folder: str | None) -> str:
+    """The path of a search with one method and seed, finished."""
+    method, seed = item
+    path = folder / f"{method}-{seed}"
+    return str(search_or_resume(path, data_folder=data_folder, method=method, seed=seed, **settings).path)
 
 
 def weights(runs: list[Run]) -> dict[str, Any]:
@@ -58,17 +51,17 @@ def weights(runs: list[Run]) -> dict[str, Any]:
     rectified = [sum(max(row) in row[:2] for row in run) for run in activations]
     return {
         "activations": {
-            name: [mean([run[layer][i] for run in activations]) for layer in layers]
+            name: [mean_and_deviation([run[layer][i] for run in activations]) for layer in layers]
             for i, name in enumerate(ACTIVATIONS)
         },
-        "skips": [mean([run[layer] for run in skips]) for layer in range(len(skips[0]))],
-        "gaps": [mean([run[layer] for run in gaps]) for layer in layers],
-        "rectified layers": mean([float(count) for count in rectified]),
+        "skips": [mean_and_deviation([run[layer] for run in skips]) for layer in range(len(skips[0]))],
+        "gaps": [mean_and_deviation([run[layer] for run in gaps]) for layer in layers],
+        "rectified layers": mean_and_deviation([float(count) for count in rectified]),
         "widest gap in the first layer": sum(run.index(max(run)) == 0 for run in gaps),
-        "skips kept": mean([float(sum(value > 0.5 for value in run)) for run in skips]),
-        "accuracy": mean([run.history[-1]["valid_accuracy"] for run in runs]),
-        "discretised": mean([run.result["accuracy"] for run in runs]),
-        "seconds": mean([run.result["seconds"] for run in runs]),
+        "skips kept": mean_and_deviation([float(sum(value > 0.5 for value in run)) for run in skips]),
+        "accuracy": mean_and_deviation([run.history[-1]["valid_accuracy"] for run in runs]),
+        "discretised": mean_and_deviation([run.result["accuracy"] for run in runs]),
+        "seconds": mean_and_deviation([run.result["seconds"] for run in runs]),
         "architectures": [run.result["architecture"] for run in runs],
         "seeds": len(runs),
     }
@@ -91,7 +84,7 @@ def markdown(found: dict[str, dict[str, Any]]) -> str:
         (f"skips of {LAYERS - 2} above 1/2", "skips kept"),
         ("accuracy of the supernet, %", "accuracy"),
         ("discretised, %", "discretised"),
-        ("seconds a search", "seconds"),
+        ("seconds per search", "seconds"),
     ):
         lines.append(f"| {name} | " + " | ".join(shown(*f[key]) for f in found.values()) + " |")
     first = [f"{f['widest gap in the first layer']} of {f['seeds']}" for f in found.values()]
@@ -116,26 +109,20 @@ def picture(found: dict[str, dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-folder", required=True)
-    parser.add_argument("--out", default="runs/mlp")
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--report", default=None, help="write REPORT.md, .json and .svg")
-    parser.add_argument("--quick", action="store_true", help="one epoch on 300 images: does it run")
-    given = parser.parse_args()
-    items = [(m, s, given.out, given.data_folder, given.quick) for s in range(given.seeds) for m in METHODS]
-    paths = map_resumable(one, items, workers=given.workers, on_result=lambda item, _: print(*item[:2], flush=True))
+    flags = Flags(__doc__, "kernels_mlp", seeds=5, data="Fashion-MNIST", work="runs/mlp")
+    flags.add_argument("--workers", type=int, default=1)
+    given = flags.read(seeds=1)
+    settings = {**SETTINGS, **(QUICK if given.quick else {})}
+    items = [(method, seed) for seed in range(given.seeds) for method in METHODS]
+    work = partial(find, settings=settings, folder=given.work_folder, data_folder=given.data_folder)
+    paths = map_resumable(work, items, workers=given.workers, on_result=lambda item, _: print(*item, flush=True))
     found = {
         method: weights([Run(path) for item, path in zip(items, paths, strict=True) if item[0] == method])
         for method in METHODS
     }
     text = markdown(found)
     print(text)
-    if given.report:
-        write_atomic(Path(f"{given.report}.md"), text.encode())
-        write_atomic(Path(f"{given.report}.svg"), picture(found).encode())
-        write_json(Path(f"{given.report}.json"), {"settings": SETTINGS, "methods": found})
+    save(given, {"settings": settings, "methods": found}, table=text, figure=picture(found))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Our ridge regression against scikit-learn's at equal accuracy: ten classes, intercept, penalty 0.5, float32 rows.
 
-    python benchmarks/ridge.py --data-folder DATA --out ridge.json
+    python benchmarks/ridge.py --data-folder DATA
 
 The rows are random Fourier features of CIFAR-10's first training images (Gaussian numbers without the data), and
 once fewer than there are features. Every solver is timed in turn, so that noise of the machine hits all of them; a
@@ -13,12 +13,9 @@ machine that others use, `--threads 1 --cpu-time` counts processor seconds inste
 from __future__ import annotations
 
 import argparse
-import json
-import platform
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,10 +24,10 @@ from scipy import linalg
 from sklearn.linear_model import Ridge
 from threadpoolctl import threadpool_limits
 
+from _shared import Flags, machine, save, timed
 from nasight.data import load
 from nasight.errors import RequestError
-from nasight.features._fourier import RandomFourierFeatures
-from nasight.features._ridge import one_vs_rest, ridge
+from nasight.features import RandomFourierFeatures, one_vs_rest, ridge
 
 Array = NDArray[Any]
 Fit = Callable[[], tuple[Array, Array]]
@@ -42,36 +39,28 @@ QUICK = ((600, 200), (200, 500))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, help="JSON file for the result")
-    parser.add_argument("--data-folder", type=Path, help="where CIFAR-10 is; Gaussian rows without it")
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--cpu-time", action="store_true", help="processor seconds instead of those of a clock")
-    parser.add_argument("--gamma", type=float, default=1e-4, help="of the Gaussian kernel, on standardised pixels")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--quick", action="store_true", help="small sizes, two repeats: does it run")
-    given = parser.parse_args()
-    repeats = 2 if given.quick else given.repeats
+    flags = Flags(
+        __doc__, "ridge", seeds=5, chance="repeats of every timing", data="CIFAR-10; without it rows are Gaussian"
+    )
+    flags.add_argument("--threads", type=int, default=2)
+    flags.add_argument("--cpu-time", action="store_true", help="processor seconds instead of those of a clock")
+    flags.add_argument("--gamma", type=float, default=1e-4, help="of the Gaussian kernel, on standardised pixels")
+    flags.add_argument("--seed", type=int, default=0, help="of the features")
+    given = flags.read(seeds=2)
+    clock = time.process_time if given.cpu_time else time.perf_counter
     rows = list[dict[str, Any]]()
     print(f"{'rows':<10} {'n':>6} {'D':>6} {'solver':<24} {'s':>7} {'objective':>13} {'excess':>8} ratios of ours")
     with threadpool_limits(given.threads):
         for n, dimension in QUICK if given.quick else SHAPES:
             kind, x, y = features(n, dimension, given)
-            for row in Case(x, y).compare(repeats, time.process_time if given.cpu_time else time.perf_counter):
+            for row in Case(x, y).compare(given.seeds, clock):
                 rows.append({"rows": kind, "n": n, "dimension": dimension, **row})
                 ratios = ", ".join(f"{value:.2f} {name}" for name, value in row["ratios"].items())
                 size = f"{kind:<10} {n:>6} {dimension:>6}"
                 reached = f"{row['seconds']:7.3f} {row['objective']:13.4f} {row['excess']:8.0e}"
                 print(f"{size} {row['solver']:<24} {reached} {ratios}", flush=True)
-    if given.out:
-        machine = {
-            "cpu": platform.processor() or platform.machine(),
-            "threads": given.threads,
-            "cpu_time": given.cpu_time,
-        }
-        result = {"benchmark": "ridge", "machine": machine, "penalty": PENALTY, "repeats": repeats, "rows": rows}
-        given.out.write_text(json.dumps(result, indent=1) + "\n")
+    about = {"benchmark": "ridge", "machine": machine(threads=given.threads, cpu_time=given.cpu_time)}
+    save(given, {**about, "penalty": PENALTY, "repeats": given.seeds, "rows": rows})
 
 
 def features(n: int, dimension: int, given: argparse.Namespace) -> tuple[str, Array, Array]:
@@ -133,10 +122,10 @@ class Case:
         }
 
     def compare(self, repeats: int, clock: Callable[[], float]) -> list[dict[str, Any]]:
-        """A row a solver: seconds, objective, and their seconds over each of ours."""
+        """A row per solver: seconds, objective, and their seconds over each of ours."""
         solvers = self.solvers()
         found = {name: fit() for name, fit in solvers.items()}
-        times = np.array([[seconds(fit, clock) for fit in solvers.values()] for _ in range(repeats)])
+        times = np.array([[timed(fit, clock) for fit in solvers.values()] for _ in range(repeats)])
         own = [i for i, name in enumerate(solvers) if name.startswith("ours")]
         return [
             {
@@ -149,12 +138,6 @@ class Case:
             }
             for i, name in enumerate(solvers)
         ]
-
-
-def seconds(fit: Fit, clock: Callable[[], float]) -> float:
-    start = clock()
-    fit()
-    return clock() - start
 
 
 if __name__ == "__main__":

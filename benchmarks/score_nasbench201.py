@@ -1,10 +1,10 @@
 """What scores without training are worth on NAS-Bench-201, beside the number of parameters and FLOPs.
 
-    python benchmarks/score_nasbench201.py --data-folder DATA --out runs/scores --report docs/kernels_scores
+    python benchmarks/score_nasbench201.py --data-folder DATA
 
-Scores random cells on CIFAR-10 images at the size that `nasight score` has by default, one run folder a seed (an
-interrupted benchmark goes on), and then looks at DATA/nasbench201.csv.gz. One thing was chosen with that table in
-view: the default size has five cells a stage because with one, on 130 cells, the trace ranked them the wrong way
+scores random cells on CIFAR-10 images at the size that `nasight score` has by default, one run folder per seed (an
+interrupted benchmark resumes), and then looks at DATA/nasbench201.csv.gz. One thing was chosen with that table in
+view: the default size has five cells per stage because with one, on 130 cells, the trace ranked them the wrong way
 round, and of three sizes with five cells, tried on 60 cells, the best and cheapest was kept. All else was fixed before.
 
 1. rank correlation of every score with test accuracy after 200 epochs, on three data sets, over the first seeds;
@@ -15,22 +15,16 @@ round, and of three sizes with five cells, tried on 60 cells, the best and cheap
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
 import sys
-from pathlib import Path
 from typing import Any
 
-from nasight.kernels import Scores, score
-from nasight.kernels._eigen_search import best_forms
-from nasight.kernels._scored import rank_correlation
-from nasight.tables import Table
+from _shared import Flags, rank_correlation, save, spread
+from nasight.kernels import Scores, best_forms, score
+from nasight.tables import DATASETS, Table
 from nasight.tables import load as load_table
-from search_nasbench201 import spread
 
 METRICS = ("eigen", "eigen-min", "knas", "knas-mean", "naswot", "te-nas", "nasi", "params", "flops")
-DATASETS = {"c10": "CIFAR-10", "c100": "CIFAR-100", "in16": "ImageNet-16-120"}
 KEPT = (1, 5, 20)
 
 
@@ -40,7 +34,7 @@ def column(table: Table, scores: Scores, name: str) -> list[float]:
 
 
 def correlations(runs: list[Scores], table: Table) -> dict[str, dict[str, dict[str, list[float | None]]]]:
-    """Metric -> data set -> kind -> one number a seed."""
+    """Metric -> data set -> kind -> one number per seed."""
     return {
         metric: {
             d: {
@@ -53,36 +47,32 @@ def correlations(runs: list[Scores], table: Table) -> dict[str, dict[str, dict[s
     }
 
 
-def selections(runs: list[Scores], table: Table, validation: str) -> dict[str, dict[str, list[float]]]:
-    """ "metric, k" -> data set -> test accuracy of the cell picked, one number a repeat."""
-    found: dict[str, dict[str, list[float]]] = {}
-    for metric in METRICS:
-        for k in KEPT:
-            row: dict[str, list[float]] = {d: [] for d in DATASETS}
-            for run in runs:
-                kept = [table.index(text) for text, _ in best_forms(table.space, run, metric, k)]
-                for d in DATASETS:
-                    judged = table.column(f"{d}_{validation}")
-                    best = max(kept, key=lambda i: float(judged[i]))
-                    row[d].append(float(table.column(f"{d}_test200")[best]))
-            found[f"{metric}, {k}"] = row
+def picked(table: Table, cells: list[str], validation: str) -> dict[str, float]:
+    """Data set -> test accuracy of the cell that is best by validation accuracy."""
+    places = [table.index(cell) for cell in cells]
+    found = {}
+    for d in DATASETS:
+        judged = table.column(f"{d}_{validation}")
+        found[d] = float(table.column(f"{d}_test200")[max(places, key=lambda i, judged=judged: float(judged[i]))])
     return found
 
 
-def at_random(runs: list[Scores], table: Table, validation: str) -> dict[str, dict[str, list[float]]]:
-    """The same with the first k cells of each sample, which no score has chosen."""
+def selections(runs: list[Scores], table: Table, validation: str) -> dict[str, dict[str, list[float]]]:
+    """ "metric, k" -> data set -> test accuracy of the cell picked, one number per repeat.
+
+    "random, k" has the first k cells of each sample, which no score has chosen.
+    """
+
+    def first(run: Scores, metric: str, k: int) -> list[str]:
+        if metric == "random":
+            return list(run.architectures[:k])
+        return [text for text, _ in best_forms(table.space, run, metric, k)]
+
     found: dict[str, dict[str, list[float]]] = {}
-    for k in KEPT:
-        kept = [[table.index(text) for text in run.architectures[:k]] for run in runs]
-        found[f"random, {k}"] = {
-            d: [
-                float(
-                    table.column(f"{d}_test200")[max(cells, key=lambda i: float(table.column(f"{d}_{validation}")[i]))]
-                )
-                for cells in kept
-            ]
-            for d in DATASETS
-        }
+    for metric in (*METRICS, "random"):
+        for k in KEPT:
+            rows = [picked(table, first(run, metric, k), validation) for run in runs]
+            found[f"{metric}, {k}"] = {d: [row[d] for row in rows] for d in DATASETS}
     return found
 
 
@@ -90,7 +80,7 @@ def markdown(facts: dict[str, Any]) -> str:
     lines = [
         f"### Rank correlation with test accuracy, {facts['sample']} random cells, {facts['seeds']} seeds",
         "",
-        f"| score | {' | '.join(f'{d}, Spearman' for d in DATASETS.values())} | CIFAR-10, Kendall | ms a cell |",
+        f"| score | {' | '.join(f'{d}, Spearman' for d in DATASETS.values())} | CIFAR-10, Kendall | ms per cell |",
         "|---|---|---|---|---|---|",
     ]
     for metric, row in facts["correlations"].items():
@@ -112,16 +102,13 @@ def markdown(facts: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-folder", required=True)
-    parser.add_argument("--out", default="runs/scores")
-    parser.add_argument("--sample", type=int, default=1000)
-    parser.add_argument("--seeds", type=int, default=3, help="of the correlations")
-    parser.add_argument("--repeats", type=int, default=5, help="of the selections; the first seeds are among them")
-    parser.add_argument("--validation", choices=("val12", "val200"), default="val12")
-    parser.add_argument("--report", default=None, help="write REPORT.md and REPORT.json")
-    parser.add_argument("--workers", type=int, default=None)
-    given = parser.parse_args()
+    data = "CIFAR-10 and nasbench201.csv.gz"
+    flags = Flags(__doc__, "kernels_scores", seeds=3, chance="seeds of the correlations", data=data, work="runs/scores")
+    flags.add_argument("--sample", type=int, default=1000)
+    flags.add_argument("--repeats", type=int, default=5, help="of the selections; the first seeds are among them")
+    flags.add_argument("--validation", choices=("val12", "val200"), default="val12")
+    flags.add_argument("--workers", type=int, default=None)
+    given = flags.read(seeds=1, repeats=1, sample=4, workers=1)
     runs = []
     for seed in range(max(given.seeds, given.repeats)):
 
@@ -138,7 +125,7 @@ def main() -> None:
                 seed=seed,
                 data_folder=given.data_folder,
                 workers=given.workers,
-                out=Path(given.out) / f"seed-{seed}",
+                out=given.work_folder / f"seed-{seed}",
                 progress=tell,
             )
         )
@@ -150,19 +137,14 @@ def main() -> None:
         "validation": given.validation,
         "settings": runs[0].settings,
         "correlations": correlations(runs[: given.seeds], table),
-        "selections": {
-            **selections(runs[: given.repeats], table, given.validation),
-            **at_random(runs[: given.repeats], table, given.validation),
-        },
+        "selections": selections(runs[: given.repeats], table, given.validation),
         "seconds": {m: statistics.mean(run.seconds[m] for run in runs) for m in METRICS},
         "forms": [run.forms for run in runs],
         "optimum": {d: table.optimum(d) for d in DATASETS},
     }
     text = markdown(facts)
     print(text)
-    if given.report:
-        Path(f"{given.report}.md").write_text(text)
-        Path(f"{given.report}.json").write_text(json.dumps(facts, indent=1) + "\n")
+    save(given, facts, table=text)
 
 
 if __name__ == "__main__":

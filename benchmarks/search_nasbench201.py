@@ -1,31 +1,35 @@
 """What weight-sharing methods find on NAS-Bench-201 at a size that two cores can search.
 
-Runs every method on Fashion-MNIST and CIFAR-10 over several seeds, one process a core; each search is a run folder, so
-that an interrupted benchmark goes on where it stopped. The proxy was chosen by its cost alone: one cell a stage,
-8 channels, images of 16 x 16, 3,000 of them, 16 epochs, about a minute a search on one core.
+    python benchmarks/search_nasbench201.py --data-folder DATA
 
-    python benchmarks/search_nasbench201.py --data-folder DATA --out runs/nasbench201 --report docs/search_results
+runs every method on Fashion-MNIST and CIFAR-10 over several seeds, one process per core; each search is a run folder,
+so that an interrupted benchmark resumes where it stopped. The proxy was chosen by its cost alone: one cell per stage,
+8 channels, images of 16 x 16, 3,000 of them, 16 epochs, about a minute per search on one core. Prints two tables in
+Markdown. Cells found on CIFAR-10 are looked up in DATA/nasbench201.csv.gz after all searches are done; nothing here is
+chosen by that table. Two more results, of a larger proxy and of all methods:
 
-prints two tables in Markdown and writes REPORT.md and REPORT.json. Cells found on CIFAR-10 are looked up in
-DATA/nasbench201.csv.gz after all searches are done; nothing here is chosen by that table.
+    python benchmarks/search_nasbench201.py --proxy small --methods gaea-darts:erm --data cifar-10 --data-folder DATA \\
+        --work-folder runs/small --out benchmarks/results/search_small.json.gz
+    python benchmarks/search_nasbench201.py --methods all --data cifar-10 --seeds 3 --data-folder DATA \\
+        --out benchmarks/results/table_runs.json.gz
 """
 
 from __future__ import annotations
 
-import argparse
-import csv
-import gzip
-import json
-import statistics
 import sys
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from nasight.parallel import map_resumable
-from nasight.search import METHODS as TABLE
-from nasight.search import Run, resume, search
+from _shared import Flags, save, search_or_resume, spread
+from nasight.compute import map_resumable
+from nasight.errors import RequestError
+from nasight.searching import METHODS as TABLE
+from nasight.searching import Run
+from nasight.spaces import load
+from nasight.tables import Table
+from nasight.tables import load as load_table
 
 PROXY: dict[str, Any] = {
     "space": "nasbench201",
@@ -37,7 +41,9 @@ PROXY: dict[str, Any] = {
 }
 # The preset that `nasight search` has by default: 8,000 images of 32 x 32, 10 epochs, some minutes on one core.
 SMALL: dict[str, Any] = {"space": "nasbench201", "preset": "small", "threads": 1}
-PROXIES = {"minute": PROXY, "small": SMALL}
+QUICK = {**PROXY, "size": {"channels": 4, "cells": 1}, "examples": 200, "resolution": 8, "epochs": 1}
+PROXIES = {"minute": PROXY, "small": SMALL, "quick": QUICK}
+COLUMNS = ("c10_test200", "c100_test200", "in16_test200")
 METHODS = (
     ("darts", "erm"),
     ("gaea-darts", "erm"),
@@ -49,28 +55,18 @@ METHODS = (
     ("pc-darts", "erm"),
     ("gaea-pc-darts", "erm"),
 )
-Item = tuple[str, str, str, int, str, str, str]  # method, objective, data, seed, out, data folder, proxy
+Item = tuple[str, str, str, int, str, str | None, str]  # method, objective, data, seed, folder, data folder, proxy
 
 
-def one(item: Item) -> str:
-    """Search, or go on searching, and give the run's path."""
-    method, objective, data, seed, out, folder, proxy = item
-    path = Path(out) / data / f"{method}-{objective}-{seed}"
-    if (path / "run.json").exists():
-        run = resume(path, data_folder=folder)
-    else:
-        run = search(
-            method=method, objective=objective, data=data, seed=seed, out=path, data_folder=folder, **PROXIES[proxy]
-        )
-    return str(run.path)
+def find(item: Item) -> str:
+    """The path of a search, finished."""
+    method, objective, data, seed, folder, data_folder, proxy = item
+    settings = {"method": method, "objective": objective, "data": data, "seed": seed, **PROXIES[proxy]}
+    path = Path(folder) / data / f"{method}-{objective}-{seed}"
+    return str(search_or_resume(path, data_folder=data_folder, **settings).path)
 
 
-def spread(values: list[float], digits: int = 2) -> str:
-    mean = f"{statistics.mean(values):.{digits}f}"
-    return f"{mean} ± {statistics.stdev(values):.{digits}f}" if len(values) > 1 else mean
-
-
-def summarise(runs: list[Run], table: dict[str, dict[str, str]]) -> dict[str, Any]:
+def summarise(runs: list[Run], table: Table | None) -> dict[str, Any]:
     """The figures of one method on one data set, over its seeds."""
     last = [run.history[-1] for run in runs]
     cells = [str(run.result["architecture"]) for run in runs]
@@ -86,27 +82,30 @@ def summarise(runs: list[Run], table: dict[str, dict[str, str]]) -> dict[str, An
         "seconds": spread([run.result["seconds"] for run in runs]),
         "cells": cells,
     }
-    for column in ("c10_test200", "c100_test200", "in16_test200"):
-        found[column] = [float(table[cell][column]) for cell in cells] if table else []
-    return found
+    return {**found, **accuracies(table, cells)}
 
 
-def read_table(folder: str) -> dict[str, dict[str, str]]:
-    path = Path(folder) / "nasbench201.csv.gz"
-    if not path.exists():
-        print(f"{path} is not there: no look-up", file=sys.stderr)
-        return {}
-    with gzip.open(path, "rt", newline="") as file:
-        return {row["arch"]: row for row in csv.DictReader(file)}
+def read_table(folder: str | None) -> Table | None:
+    """NAS-Bench-201's table; None, with a word, where it is not there."""
+    try:
+        return load_table(folder=folder)
+    except RequestError as error:
+        print(f"no look-up: {error}", file=sys.stderr)
+        return None
 
 
-def random_cells(table: dict[str, dict[str, str]], number: int = 500) -> dict[str, Any]:
+def accuracies(table: Table | None, cells: list[str]) -> dict[str, list[float]]:
+    """Test accuracies of the cells, by column of the table; none without a table."""
+    if table is None:
+        return {column: [] for column in COLUMNS}
+    places = [table.index(cell) for cell in cells]
+    return {column: [float(table.column(column)[place]) for place in places] for column in COLUMNS}
+
+
+def random_cells(table: Table, number: int = 500) -> dict[str, list[float]]:
     """What so many cells drawn uniformly from the searched space (without `none`) are worth."""
-    from nasight.spaces import load
-
     space, generator = load("nasbench201", none=False), torch.Generator().manual_seed(0)
-    rows = [table[space.format(space.sample(generator))] for _ in range(number)]
-    return {c: [float(row[c]) for row in rows] for c in ("c10_test200", "c100_test200", "in16_test200")}
+    return accuracies(table, [space.format(space.sample(generator)) for _ in range(number)])
 
 
 def markdown(results: dict[str, dict[str, Any]], random: dict[str, Any] | None) -> str:
@@ -150,18 +149,14 @@ def markdown(results: dict[str, dict[str, Any]], random: dict[str, Any] | None) 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-folder", required=True)
-    parser.add_argument("--out", default="runs/nasbench201")
-    parser.add_argument("--report", default=None, help="write REPORT.md and REPORT.json")
-    parser.add_argument("--seeds", type=int, default=4)
-    parser.add_argument("--data", default="cifar-10,fashion-mnist")
-    parser.add_argument(
+    flags = Flags(__doc__, "search_results", seeds=4, data="data sets and nasbench201.csv.gz", work="runs/nasbench201")
+    flags.add_argument("--data", default="cifar-10,fashion-mnist")
+    flags.add_argument(
         "--methods", default=None, help="method:objective, joined by commas, or `all` rows of the method table"
     )
-    parser.add_argument("--proxy", choices=sorted(PROXIES), default="minute")
-    parser.add_argument("--workers", type=int, default=None)
-    given = parser.parse_args()
+    flags.add_argument("--proxy", choices=sorted(PROXIES), default="minute")
+    flags.add_argument("--workers", type=int, default=None)
+    given = flags.read(seeds=1, data="cifar-10", methods="darts:erm,gaea-darts:erm", proxy="quick", workers=1)
     if given.methods == "all":
         wanted = [(m.name, m.objectives[0].name) for m in TABLE.values()]
     elif given.methods:
@@ -169,7 +164,7 @@ def main() -> None:
     else:
         wanted = list(METHODS)
     items: list[Item] = [
-        (method, objective, data, seed, given.out, given.data_folder, given.proxy)
+        (method, objective, data, seed, str(given.work_folder), given.data_folder, given.proxy)
         for seed in range(given.seeds)
         for method, objective in wanted
         for data in given.data.split(",")
@@ -180,7 +175,7 @@ def main() -> None:
         done.append(path)
         print(f"{len(done)}/{len(items)} {path}: {Run(path).result['architecture']}", file=sys.stderr, flush=True)
 
-    paths = map_resumable(one, items, workers=given.workers, on_result=arrived)
+    paths = map_resumable(find, items, workers=given.workers, on_result=arrived)
     table = read_table(given.data_folder)
     results: dict[str, dict[str, Any]] = {}
     for data in given.data.split(","):
@@ -188,14 +183,9 @@ def main() -> None:
         for method, objective in wanted:
             runs = [Run(p) for item, p in zip(items, paths, strict=True) if item[:3] == (method, objective, data)]
             results[data][f"{method} {objective}"] = summarise(runs, table)
-    random = random_cells(table) if table else None
-    text = markdown(results, random)
-    print(text)
-    if given.report:
-        Path(f"{given.report}.md").write_text(text + "\n")
-        Path(f"{given.report}.json").write_text(
-            json.dumps({"proxy": PROXIES[given.proxy], "results": results, "random": random}, indent=1) + "\n"
-        )
+    random = None if table is None else random_cells(table)
+    print(markdown(results, random))
+    save(given, {"proxy": PROXIES[given.proxy], "results": results, "random": random})
 
 
 if __name__ == "__main__":

@@ -1,24 +1,23 @@
 """The fast path of supernets against the plain one: one forward pass, backward pass and SGD step.
 
-    python benchmarks/supernet_step.py --out supernet_step.json
+    python benchmarks/supernet_step.py --space nasbench201 --seeds 25 --out nasbench201.json.gz
+    python benchmarks/supernet_step.py --space darts --seeds 3 --out darts.json.gz
+    python benchmarks/supernet_step.py --space nasbench201 --seeds 5 --compile --out compiled.json.gz
 
 Both paths are timed in turn on the same parameters, images and architecture weights, so that noise of the machine
-hits both; a row is the median of the ratios with their quartiles. A sampled step draws one operation an edge anew each
+hits both; a row is the median of the ratios with their quartiles. A sampled step draws one operation per edge anew each
 time, the same for both; the plain path is timed evaluating all operations, drawn or not (leaving the others out is
 part of what makes the fast path fast), and, in a row of its own, leaving them out as well. The last rows compare, on
 the fast path, a step of the joint empirical risk (gradients of shared and architecture weights from one backward pass)
 with plain training of the supernet at fixed uniform weights. `--compile` adds the compiled path, whose first step
-takes minutes and is not counted but reported.
+takes minutes and is not counted but reported. The result in benchmarks/results/ holds the rows of the first two runs
+and the compiled ones of the third.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import platform
-import time
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,39 +25,35 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nasight.spaces import Space, load
-from nasight.supernet import Supernet
+from _shared import Flags, machine, save, timed
+from nasight.spaces import Space, Supernet, load
 
 CASES = (
     ("nasbench201", {"channels": 16, "cells": 1}),
     ("nasbench201", {"channels": 16, "cells": 5}),
     ("darts", {"channels": 16, "cells": 8}),
 )
-QUICK = (("nasbench201", {"channels": 8, "cells": 1}), ("darts", {"channels": 8, "cells": 3}))
+QUICK = (("nasbench201", {"channels": 4, "cells": 1}), ("darts", {"channels": 4, "cells": 3}))
 RATE = 0.025
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, help="JSON file for the result")
-    parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--space", help="only this space")
-    parser.add_argument("--compile", action="store_true", help="time the compiled path too")
-    parser.add_argument("--quick", action="store_true", help="small networks, three repeats: does it run")
-    given = parser.parse_args()
-    repeats, batch = (3, 16) if given.quick else (given.repeats, given.batch)
+    flags = Flags(__doc__, "supernet_step", seeds=7, chance="repeats of every timing")
+    flags.add_argument("--batch", type=int, default=64)
+    flags.add_argument("--threads", type=int, default=2)
+    flags.add_argument("--seed", type=int, default=0, help="of the weights and images")
+    flags.add_argument("--space", help="only this space")
+    flags.add_argument("--compile", action="store_true", help="time the compiled path too")
+    given = flags.read(seeds=1, batch=4, threads=1)
     torch.set_num_threads(given.threads)
     rows = list[dict[str, Any]]()
     print(f"{'space':<12} {'size':<22} {'a / b':<28} {'a, s':>8} {'b, s':>8} {'ratio':>6} {'quartiles':>13}")
     for name, size in QUICK if given.quick else CASES:
         if given.space not in (None, name):
             continue
-        case = Case(load(name), size, batch, given.seed)
+        case = Case(load(name), size, given.batch, given.seed)
         for label, a, b in case.pairs(compiled=given.compile):
-            row = {"space": name, "size": size, "ratio of": label, **compare(a, b, repeats)}
+            row = {"space": name, "size": size, "ratio of": label, **compare(a, b, given.seeds)}
             rows.append(row)
             low, high = row["quartiles"]
             sizes = ", ".join(f"{k} {v}" for k, v in size.items())
@@ -67,14 +62,8 @@ def main() -> None:
                 f" {low:6.2f}-{high:<6.2f}",
                 flush=True,
             )
-    if given.out:
-        machine = {
-            "cpu": platform.processor() or platform.machine(),
-            "threads": given.threads,
-            "torch": torch.__version__,
-        }
-        result = {"benchmark": "supernet_step", "machine": machine, "batch": batch, "repeats": repeats, "rows": rows}
-        given.out.write_text(json.dumps(result, indent=1) + "\n")
+    about = {"benchmark": "supernet_step", "machine": machine(threads=given.threads, torch=torch.__version__)}
+    save(given, {**about, "batch": given.batch, "repeats": given.seeds, "rows": rows})
 
 
 class Case:
@@ -91,7 +80,7 @@ class Case:
         self.uniform = {g.name: g.uniform() for g in space.groups()}
 
     def drawn(self, draw: int) -> dict[str, Tensor]:
-        """One operation an edge, drawn uniformly, as weights of ones and zeros."""
+        """One operation per edge, drawn uniformly, as weights of ones and zeros."""
         generator = torch.Generator().manual_seed(draw)
         drawn = dict[str, Tensor]()
         for name, weights in self.uniform.items():
@@ -129,18 +118,12 @@ class Case:
 
 def compare(a: Callable[[int], None], b: Callable[[int], None], repeats: int) -> dict[str, Any]:
     """Seconds of both, timed in turn after one step to warm up, and the ratio."""
-    first = [seconds(a, 0), seconds(b, 0)]
-    times = [(seconds(a, repeat), seconds(b, repeat)) for repeat in range(repeats)]
+    first = [timed(partial(step, 0)) for step in (a, b)]
+    times = [tuple(timed(partial(step, repeat)) for step in (a, b)) for repeat in range(repeats)]
     pairs = np.array(times)
     low, ratio, high = np.quantile(pairs[:, 0] / pairs[:, 1], [0.25, 0.5, 0.75]).tolist()
     medians = np.median(pairs, 0).tolist()
     return {"a": medians[0], "b": medians[1], "ratio": ratio, "quartiles": [low, high], "first": first, "times": times}
-
-
-def seconds(step: Callable[[int], None], repeat: int) -> float:
-    start = time.perf_counter()
-    step(repeat)
-    return time.perf_counter() - start
 
 
 if __name__ == "__main__":

@@ -1,23 +1,21 @@
 """Black-box search on NAS-Bench-201's table beside the published figures, and what it costs here.
 
-    python benchmarks/table_race.py --data-folder DATA --out races/published --report docs/table_results
+    python benchmarks/table_race.py --data-folder DATA
 
-races every method 500 times for 12,000 simulated seconds on CIFAR-10 (the protocol is in nasight.tables._methods),
-prints Markdown and writes REPORT.md, REPORT.json and, in --out, race.html. Finished trials in --out are not repeated;
-the throughput is that of the trials that were.
+races every method 500 times for 12,000 simulated seconds on CIFAR-10 (the protocol is in nasight.tables._racers),
+prints Markdown and writes, in --work-folder, race.html. Finished trials in --work-folder are not repeated; the
+throughput is that of the trials that were.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
-from pathlib import Path
 from typing import Any
 
-from nasight.parallel import cores
-from nasight.report._race import headline, race_page
-from nasight.tables import DATASETS, METHODS, Race, load, race
+from _shared import Flags, save
+from nasight.compute import cores
+from nasight.report import race_headline, race_page
+from nasight.tables import DATASETS, RACERS, Race, load, race
 
 BEST = "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|skip_connect~0|nor_conv_3x3~1|nor_conv_3x3~2|"
 
@@ -40,14 +38,14 @@ def verdicts(outcome: Race) -> list[dict[str, Any]]:
 def markdown(outcome: Race, facts: dict[str, Any]) -> str:
     names = list(DATASETS.values())
     lines = [
-        f"### Black-box search: {headline(outcome)}",
+        f"### Black-box search: {race_headline(outcome)}",
         "",
         f"| method | settings | {' | '.join(f'{n} test, %' for n in names)} | trainings | simulated s |",
         "|---|---|---|---|---|---|---|",
     ]
     for s in outcome.standings:
         ends = " | ".join(f"{mean:.2f} ± {spread:.2f}" for mean, spread in s.test.values())
-        lines.append(f"| {s.name} | {METHODS[s.name].settings} | {ends} | {s.trainings:.1f} | {s.cost:,.0f} |")
+        lines.append(f"| {s.name} | {RACERS[s.name].settings} | {ends} | {s.trainings:.1f} | {s.cost:,.0f} |")
     lines.append(f"| optimum | | {' | '.join(f'{best:.2f}' for best in outcome.optimum.values())} | | |")
     lines += ["", "| method | data set | published | here | published spreads between |", "|---|---|---|---|---|"]
     for v in facts["verdicts"]:
@@ -66,14 +64,17 @@ def markdown(outcome: Race, facts: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-folder", required=True)
-    parser.add_argument("--out", default="races/published")
-    parser.add_argument("--report", default=None, help="write REPORT.md and REPORT.json")
-    parser.add_argument("--methods", default=",".join(METHODS))
-    parser.add_argument("--trials", type=int, default=500)
-    parser.add_argument("--workers", type=int, default=None)
-    given = parser.parse_args()
+    flags = Flags(
+        __doc__,
+        "table_results",
+        seeds=500,
+        chance="trials per method",
+        data="nasbench201.csv.gz",
+        work="races/published",
+    )
+    flags.add_argument("--methods", default=",".join(RACERS))
+    flags.add_argument("--workers", type=int, default=None)
+    given = flags.read(seeds=2, workers=1)
     clock = [time.perf_counter()]
     table = load(folder=given.data_folder)
     clock.append(time.perf_counter())
@@ -83,8 +84,8 @@ def main() -> None:
     outcome = race(
         given.methods.split(","),
         table=table,
-        trials=given.trials,
-        out=given.out,
+        trials=given.seeds,
+        out=given.work_folder,
         workers=given.workers,
         progress=lambda done, total: counts.append(done),
     )
@@ -99,14 +100,9 @@ def main() -> None:
         "forms": len(table.classes),
         "verdicts": verdicts(outcome),
     }
-    text = markdown(outcome, facts)
-    print(text)
-    (Path(given.out) / "race.html").write_text(race_page(outcome))
-    if given.report:
-        Path(f"{given.report}.md").write_text(text)
-        Path(f"{given.report}.json").write_text(
-            json.dumps({"facts": facts, "race": outcome.to_dict()}, indent=1) + "\n"
-        )
+    print(markdown(outcome, facts))
+    (given.work_folder / "race.html").write_text(race_page(outcome))
+    save(given, {"facts": facts, "race": outcome.to_dict()})
 
 
 if __name__ == "__main__":

@@ -1,47 +1,38 @@
 """When may a user believe the arg max? Theorems on random problems, verdicts against the truth, and collapses.
 
-    python benchmarks/trust.py --parts theorems --report docs/trust_results
-    python benchmarks/trust.py --data-folder DATA --out runs/trust --report docs/trust_results
+    python benchmarks/trust.py --data-folder DATA
 
 theorems      Theorem 1 on 10,000 random two-activation problems, Theorem 7 at h = 3 to 8, and the proposition without
               realisability at several sizes of noise. Two-layer networks with random weights and common activations.
-nasbench201   verdicts on the searches of search_nasbench201.py (made here where they are not in --out yet), against two
-              truths: the loss of every one-decision change on the test part, under the shared weights, and the accuracy
-              of the same changes in DATA/nasbench201.csv.gz. Nothing is set on these runs; where more is asked for, a
-              least margin is set on even seeds and reported on odd ones.
+nasbench201   verdicts on the searches of search_nasbench201.py (made here where they are not in --work-folder yet),
+              against two truths: the loss of every one-decision change on the test part, under the shared weights, and
+              the accuracy of the same changes in DATA/nasbench201.csv.gz. Nothing is set on these runs; where more is
+              asked for, a least margin is set on even seeds and reported on odd ones.
 ranking       how well the architecture weights and the shared weights of the same searches rank 100 random cells,
               against the table, beside the number of parameters and a score without training.
 collapse      DARTS where the shared weights overfit few images: when a drift to skips is flagged, when it is complete.
 
-Every item is written to OUT as it arrives and not computed again. REPORT.md and REPORT.json get the parts that were run
-now and keep the others.
+Every item is kept in --work-folder as it arrives and not computed again. Writes a result and a table, which get the
+parts that were run now and keep the others; --parts theorems needs no data.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import gzip
-import json
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 
-from nasight import trust
-from nasight.data import batches, generator_for, load, prepare, split_indices
-from nasight.parallel import map_resumable
-from nasight.report._diagnosis import explain
-from nasight.report._ranking import rank
-from nasight.runs import write_json
-from nasight.search import METHODS as TABLE
-from nasight.search import Run, resume, search
-from nasight.search._streams import resized
-from search_nasbench201 import METHODS, PROXIES, one, spread
+from _shared import Flags, kept, parts_so_far, save, search_or_resume, shrunk, spread
+from nasight import explain, rank, trust
+from nasight.data import batches, load, prepare, split_indices
+from nasight.reproducible import generator_for
+from nasight.searching import METHODS as TABLE
+from nasight.searching import Run
+from search_nasbench201 import METHODS, PROXIES, Item, accuracies, find, read_table
 
 PARTS = ("theorems", "nasbench201", "ranking", "collapse")
 BLOCK = 500
@@ -76,6 +67,7 @@ COLLAPSING: dict[str, Any] = {
     "augment": False,
     "threads": 1,
 }
+QUICK = {"examples": 200, "epochs": 4, "schedule_epochs": 4, "warmup": 1, "size": {"channels": 2, "cells": 1}}
 NoiseItem = tuple[str, int, float, int]  # what, h, noise, block
 
 
@@ -101,7 +93,7 @@ def theorem_block(item: NoiseItem) -> dict[str, int]:
     count = dict.fromkeys((*keys, *argmax), 0)
     for _ in range(BLOCK):
         f, alpha, y = problem(rng, h, noise)
-        found = trust.without_realisability(f, alpha, y, resamples=1) if noise else trust.check(f, alpha, y)
+        found = trust.without_realizability(f, alpha, y, resamples=1) if noise else trust.check(f, alpha, y)
         ordered = found.losses[:, None] < found.losses[None, :]
         right = alpha[:, None] > alpha[None, :]
         best, proved = int(found.losses.argmin()), found.concludes & ordered
@@ -120,11 +112,11 @@ def theorem_block(item: NoiseItem) -> dict[str, int]:
 
 
 def theorems(given: argparse.Namespace) -> tuple[str, Any]:
-    first, later = (2, 1) if given.quick else (20, 4)
+    first, later = (1, 1) if given.quick else (20, 4)
     items: list[NoiseItem] = [("theorem", 2, 0.0, b) for b in range(first)]
     items += [("theorem", h, 0.0, b) for h in range(3, 9) for b in range(later)]
     items += [("proposition", h, noise, b) for h in (3, 5) for noise in NOISE[1:] for b in range(later)]
-    found = kept(given, "theorems", items, theorem_block)
+    found = kept(given.work_folder / "theorems.json", items, theorem_block, workers=given.workers)
     rows: dict[tuple[str, int, float], dict[str, int]] = {}
     for item, counts in zip(items, found, strict=True):
         total = rows.setdefault(item[:3], dict.fromkeys(counts, 0))
@@ -153,7 +145,6 @@ def share(part: int, whole: int) -> str:
 
 # Part: nasbench201
 
-SearchItem = tuple[str, str, str, int, str, str, str]
 EVIDENCE = ("name", "choice", "examples", "local_examples", "alternatives")
 TOLERANCE = 0.5
 SHARED = "best on the test part, shared weights"
@@ -161,27 +152,24 @@ STAND_ALONE = "best in the table, stand-alone"
 CLOSE = f"in the table within {TOLERANCE:g} points of the best"
 
 
-def held_out(run: Run, folder: str, number: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
+def held_out(run: Run, folder: str | None, number: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
     """Images of the test part as the run would see them; no verdict uses them."""
-    s, dataset = run.settings, load(run.settings.data, folder=folder)
-    small, halves = resized(dataset, s.resolution), TABLE[s.method].objective(s.objective).halves
+    s = run.settings
+    small, halves = shrunk(load(s.data, folder=folder), s.resolution), TABLE[s.method].objective(s.objective).halves
     total = min(s.examples or len(small.train_y), len(small.train_y))
     kept_out = round(s.validation * total)
     parts = [(total - kept_out + 1) // 2, (total - kept_out) // 2] if halves else [total - kept_out]
     *rows, _ = split_indices(small.train_y, [*parts, kept_out], generator_for(s.seed, "split"))
     prepared = prepare(small, torch.cat(rows))
-    assert dataset.test_x is not None
-    assert dataset.test_y is not None
-    order = torch.randperm(len(dataset.test_y), generator=generator_for(s.seed, "held out"))[:number]
-    x, y = dataset.test_x[order], dataset.test_y[order]
-    if s.resolution is not None:
-        x = F.adaptive_avg_pool2d(x.float(), s.resolution).round().to(torch.uint8)
-    return list(batches(x, y, size=250, mean=prepared.mean, std=prepared.std))
+    assert small.test_x is not None
+    assert small.test_y is not None
+    order = torch.randperm(len(small.test_y), generator=generator_for(s.seed, "held out"))[:number]
+    return list(batches(small.test_x[order], small.test_y[order], size=250, mean=prepared.mean, std=prepared.std))
 
 
-def judged(item: SearchItem, number: int) -> list[dict[str, Any]]:
+def judged(item: Item, number: int) -> list[dict[str, Any]]:
     """A run's decisions: what `explain` measures of them, and the same on the test part."""
-    run = Run(one(item))
+    run = Run(find(item))
     folder = item[5]
     found = explain(run, data_folder=folder, level=LEVEL)
     test = trust.measure(
@@ -204,10 +192,10 @@ def judged(item: SearchItem, number: int) -> list[dict[str, Any]]:
     return rows
 
 
-def searches(given: argparse.Namespace) -> list[SearchItem]:
+def searches(given: argparse.Namespace) -> list[Item]:
     return [
-        (method, objective, data, seed, f"{given.out}/searches", given.data_folder, given.proxy)
-        for seed in range(2 if given.quick else given.seeds)
+        (method, objective, data, seed, str(given.work_folder / "searches"), given.data_folder, given.proxy)
+        for seed in range(given.seeds)
         for method, objective in (METHODS[:2] if given.quick else METHODS)
         for data in given.data.split(",")
     ]
@@ -215,13 +203,15 @@ def searches(given: argparse.Namespace) -> list[SearchItem]:
 
 def nasbench201(given: argparse.Namespace) -> tuple[str, Any]:
     number = 500 if given.quick else 10_000
-    items = searches(given)
-    rows = [row for rows in kept(given, f"decisions-{number}", items, partial(judged, number=number)) for row in rows]
+    path, work = given.work_folder / f"decisions-{number}.json", partial(judged, number=number)
+    rows = [row for rows in kept(path, searches(given), work, workers=given.workers) for row in rows]
     table = read_table(given.data_folder)
     for row in rows:
         row["right"] = {SHARED: min(row["test_losses"].values()) > 0}
         if row["data"] == "cifar-10" and table:
-            behind = max(table[a["architecture"]] for a in row["alternatives"]) - table[row["architecture"]]
+            cells = [row["architecture"], *(a["architecture"] for a in row["alternatives"])]
+            own, *others = accuracies(table, cells)["c10_test200"]
+            behind = max(others) - own
             row["right"] |= {STAND_ALONE: behind <= 0, CLOSE: behind <= TOLERANCE}
     report = []
     lines = [
@@ -327,21 +317,12 @@ def wilson(right: int, total: int, z: float = 1.96) -> tuple[float, float]:
     return centre - half, centre + half
 
 
-def read_table(folder: str) -> dict[str, float]:
-    path = Path(folder) / "nasbench201.csv.gz"
-    if not path.exists():
-        print(f"{path} is not there: no look-up", file=sys.stderr)
-        return {}
-    with gzip.open(path, "rt", newline="") as file:
-        return {row["arch"]: float(row["c10_test200"]) for row in csv.DictReader(file)}
-
-
 # Part: ranking
 
 
-def ranked(item: SearchItem, sample: int) -> dict[str, Any]:
+def ranked(item: Item, sample: int) -> dict[str, Any]:
     scores = ("naswot",) if item[3] == 0 and item[:2] == METHODS[0] else ()  # the same for all: once will do
-    found = rank(one(item), sample=sample, table="nasbench201", metrics=scores, data_folder=item[5])
+    found = rank(find(item), sample=sample, table="nasbench201", metrics=scores, data_folder=item[5])
     shown = ("kendall", "kendall_interval", "spearman", "spearman_interval", "regret", "top", "says")
     predictors = found.to_dict()["predictors"]
     return {
@@ -353,8 +334,9 @@ def ranked(item: SearchItem, sample: int) -> dict[str, Any]:
 
 def ranking(given: argparse.Namespace) -> tuple[str, Any]:
     items = [item for item in searches(given) if item[2] == "cifar-10"]
-    sample = 20 if given.quick else 100
-    rows = kept(given, f"ranking-{sample}", items, partial(ranked, sample=sample))
+    sample = 5 if given.quick else 100
+    path, work = given.work_folder / f"ranking-{sample}.json", partial(ranked, sample=sample)
+    rows = kept(path, items, work, workers=given.workers)
     lines = [
         "| search | predictor | seeds | Kendall | Spearman | its first of the sample is behind by, points |"
         " better than chance in |",
@@ -377,15 +359,13 @@ def ranking(given: argparse.Namespace) -> tuple[str, Any]:
 # Part: collapse
 
 
-def collapsed(seed: int, out: str, folder: str, method: str) -> dict[str, Any]:
-    path = Path(out) / "collapse" / f"{method}-{seed}"
-    if (path / "run.json").exists():
-        run = resume(path, data_folder=folder)
-    else:
-        # The rate of one geometry means nothing in another: GAEA has its own.
-        rate = COLLAPSING["arch_lr"] if method == "darts" else None
-        settings = {**COLLAPSING, "method": method, "arch_lr": rate}
-        run = search(**settings, seed=seed, out=path, data_folder=folder)
+def collapsed(
+    seed: int, method: str, settings: dict[str, Any], folder: Path, data_folder: str | None
+) -> dict[str, Any]:
+    # The rate of one geometry means nothing in another: GAEA has its own.
+    rate = settings["arch_lr"] if method == "darts" else None
+    settings = {**settings, "method": method, "arch_lr": rate, "seed": seed}
+    run = search_or_resume(folder / f"{method}-{seed}", data_folder=data_folder, **settings)
     found = trust.collapse([row["weights"] for row in run.history], run.space)
     assert found is not None
     accuracies = [row["discrete_accuracy"] for row in run.history]
@@ -394,17 +374,19 @@ def collapsed(seed: int, out: str, folder: str, method: str) -> dict[str, Any]:
 
 def collapse(given: argparse.Namespace) -> tuple[str, Any]:
     # The setting was looked for with seed 0, until one collapsed: seed 0 is no evidence.
-    seeds = range(1, 2 if given.quick else 1 + given.seeds)
+    seeds = list(range(1, 1 + given.seeds))
+    settings = {**COLLAPSING, **(QUICK if given.quick else {})}
+    places = {"folder": given.work_folder / "collapse", "data_folder": given.data_folder}
     rows = []
     for method in ("darts", "gaea-darts"):
-        work = partial(collapsed, out=given.out, folder=given.data_folder, method=method)
-        rows += kept(given, f"collapse-{method}", list(seeds), work)
+        work = partial(collapsed, method=method, settings=settings, **places)
+        rows += kept(given.work_folder / f"collapse-{method}.json", seeds, work, workers=given.workers)
     lines = [
         "| method | seed | flagged in epoch | then skips of 6 | all skips first in epoch | most skips | at the end |"
     ]
     lines.append("|---" * 7 + "|")
     for row in rows:
-        shares, warm = row["shares"], COLLAPSING["warmup"]  # before that all weights are equal, and an arg max is none
+        shares, warm = row["shares"], settings["warmup"]  # before that all weights are equal, and an arg max is none
         first = next((e for e in range(warm, len(shares)) if shares[e] == 1), None)
         flagged, complete = ("-" if epoch is None else str(epoch + 1) for epoch in (row["flagged"], first))
         then = "-" if row["flagged"] is None else round(6 * shares[row["flagged"]])
@@ -413,55 +395,27 @@ def collapse(given: argparse.Namespace) -> tuple[str, Any]:
     return "\n".join(lines), rows
 
 
-# What the parts share
-
-
-def kept(given: argparse.Namespace, name: str, items: list[Any], work: Any) -> list[Any]:
-    """`work` of every item; results are in OUT/NAME.json as soon as they arrive."""
-    path = Path(given.out) / f"{name}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    stored: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    done = {item: stored[json.dumps(item)] for item in items if json.dumps(item) in stored}
-
-    def arrived(item: Any, result: Any) -> None:
-        stored[json.dumps(item)] = result
-        write_json(path, stored)
-        print(f"{name}: {sum(json.dumps(i) in stored for i in items)}/{len(items)} {item}", file=sys.stderr, flush=True)
-
-    return map_resumable(work, items, workers=given.workers, done=done, on_result=arrived)
-
-
 RUN = dict(zip(PARTS, (theorems, nasbench201, ranking, collapse), strict=True))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--parts", default=",".join(PARTS))
-    parser.add_argument("--data-folder", default=None, help="needed by all parts but theorems")
-    parser.add_argument("--out", default="runs/trust")
-    parser.add_argument("--report", default=None, help="write REPORT.md and REPORT.json")
-    parser.add_argument("--seeds", type=int, default=4)
-    parser.add_argument("--data", default="cifar-10")
-    parser.add_argument("--proxy", choices=sorted(PROXIES), default="minute")
-    parser.add_argument("--quick", action="store_true", help="a tenth of it, to see that it runs")
-    parser.add_argument("--workers", type=int, default=None)
-    given = parser.parse_args()
+    flags = Flags(__doc__, "trust_results", seeds=4, data="CIFAR-10 and nasbench201.csv.gz", work="runs/trust")
+    flags.add_argument("--parts", default=",".join(PARTS))
+    flags.add_argument("--data", default="cifar-10")
+    flags.add_argument("--proxy", choices=sorted(PROXIES), default="minute")
+    flags.add_argument("--workers", type=int, default=None)
+    given = flags.read(seeds=1, proxy="quick", workers=1)
     wanted = given.parts.split(",")
     if set(wanted) - set(PARTS):
-        parser.error(f"parts are {', '.join(PARTS)}, got {given.parts}")
-    if given.data_folder is None and set(wanted) != {"theorems"}:
-        parser.error("--data-folder is needed by all parts but theorems")
+        flags.error(f"parts are {', '.join(PARTS)}, got {given.parts}")
     torch.set_num_threads(1)
-    before = Path(f"{given.report}.json")
-    report: dict[str, Any] = json.loads(before.read_text()) if given.report and before.exists() else {}
+    report = parts_so_far(given.out)
     for part in wanted:
         text, value = RUN[part](given)
         report[part] = {"table": text, "figures": value}
         print(f"### {part}\n\n{text}\n", flush=True)
-    if given.report:
-        texts = [f"### {part}\n\n{report[part]['table']}\n" for part in PARTS if part in report]
-        Path(f"{given.report}.md").write_text("\n".join(texts))
-        write_json(before, report)
+    texts = [f"### {part}\n\n{report[part]['table']}\n" for part in PARTS if part in report]
+    save(given, report, table="\n".join(texts))
 
 
 if __name__ == "__main__":

@@ -15,10 +15,10 @@ from typing import Any
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "api.md"
 ROOMS = (
     "nasight",
+    "nasight.studies",
     "nasight.spaces",
-    "nasight.supernet",
     "nasight.geometry",
-    "nasight.search",
+    "nasight.searching",
     "nasight.training",
     "nasight.features",
     "nasight.kernels",
@@ -29,7 +29,9 @@ ROOMS = (
     "nasight.data",
     "nasight.export",
     "nasight.report",
-    "nasight.parallel",
+    "nasight.report.sections",
+    "nasight.runs",
+    "nasight.compute",
 )
 HEAD = """# API
 
@@ -52,8 +54,6 @@ def public(room: str) -> list[str]:
 
 def line(value: Any) -> str:
     """What a name is, in a line."""
-    if inspect.ismodule(value) and callable(value):  # `nasight.search` is a room and a call
-        return line(getattr(value, value.__name__.rpartition(".")[2]))
     if inspect.ismodule(value) or inspect.isclass(value) or inspect.isroutine(value):
         first = (inspect.getdoc(value) or "").split("\n\n")[0].replace("\n", " ")
         written_by_dataclass = inspect.isclass(value) and first.startswith(f"{value.__name__}(")

@@ -1,7 +1,7 @@
 """Neural architecture search with shared weights, and the insight to trust what it finds.
 
 >>> import nasight
->>> run = nasight.search(data="digits", preset="tiny", epochs=1, out=tmp / "first")
+>>> run = nasight.search(data="digits", preset="tiny", epochs=1, examples=200, out=tmp / "first")
 >>> len(run.history)
 1
 """
@@ -11,33 +11,36 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from nasight.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from nasight.architecture import Architecture
     from nasight.errors import RequestError, RunError
     from nasight.features import FeatureMapSelector, select
     from nasight.geometry import ExponentiatedGradient, MirrorDescent
-    from nasight.report._diagnosis import explain
-    from nasight.report._ranking import rank
-    from nasight.search import Run, resume, search
-    from nasight.spaces._module import Choice
+    from nasight.plugins import register
+    from nasight.searching import Method, Run
+    from nasight.spaces import Choice, Space
+    from nasight.studies import explain, rank, resume, search
     from nasight.training import train
 
 # Imported when they are first used: `import nasight` itself takes no time.
-_WHERE = {
+_HOMES = {
     "Architecture": "architecture",
-    "Choice": "spaces._module",
+    "Choice": "spaces",
     "ExponentiatedGradient": "geometry",
     "FeatureMapSelector": "features",
+    "Method": "searching",
     "MirrorDescent": "geometry",
     "RequestError": "errors",
-    "Run": "search",
+    "Run": "searching",
     "RunError": "errors",
-    "explain": "report._diagnosis",
-    "rank": "report._ranking",
-    "resume": "search",
-    "search": "search",
+    "Space": "spaces",
+    "explain": "studies",
+    "rank": "studies",
+    "register": "plugins",
+    "resume": "studies",
+    "search": "studies",
     "select": "features",
     "train": "training",
 }
@@ -47,13 +50,16 @@ __all__ = [
     "Choice",
     "ExponentiatedGradient",
     "FeatureMapSelector",
+    "Method",
     "MirrorDescent",
     "RequestError",
     "Run",
     "RunError",
+    "Space",
     "__version__",
     "explain",
     "rank",
+    "register",
     "resume",
     "search",
     "select",
@@ -62,6 +68,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
+    if name not in _HOMES:
         raise AttributeError(f"module 'nasight' has no attribute {name!r}")
-    return getattr(import_module(f"nasight.{_WHERE[name]}"), name)
+    found = getattr(import_module(f"nasight.{_HOMES[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

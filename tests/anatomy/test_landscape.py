@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from nasight.anatomy._landscape import filter_normalised_directions, landscape
+from nasight.anatomy._landscape import filter_normalized_directions, landscape
 from nasight.anatomy._landscape_job import landscape_run
 from nasight.anatomy._variance import gradient_variance
 from nasight.data import load, prepare
@@ -58,12 +58,12 @@ def loss_of(network: nn.Module, x: Tensor, y: Tensor) -> float:
 
 def test_every_filter_of_a_direction_is_as_long_as_the_trained_one_and_vectors_stay() -> None:
     network = small()
-    for direction in filter_normalised_directions(network, torch.Generator().manual_seed(0)):
+    for direction in filter_normalized_directions(network, torch.Generator().manual_seed(0)):
         assert set(direction) == {"0.weight", "6.weight"}
         for name, values in direction.items():
             torch.testing.assert_close(values.flatten(1).norm(dim=1), network.state_dict()[name].flatten(1).norm(dim=1))
         assert not direction["0.weight"][1].any()
-    full, _ = filter_normalised_directions(network, torch.Generator().manual_seed(0), vectors=True)
+    full, _ = filter_normalized_directions(network, torch.Generator().manual_seed(0), vectors=True)
     assert set(full) == {name for name, _ in network.named_parameters()}
     torch.testing.assert_close(full["6.bias"].abs(), network.state_dict()["6.bias"].abs())
 
@@ -71,7 +71,7 @@ def test_every_filter_of_a_direction_is_as_long_as_the_trained_one_and_vectors_s
 def test_losses_and_variances_are_those_of_moved_copies_of_the_network() -> None:
     network, (x, y) = small(), digits()
     before = {k: v.clone() for k, v in network.state_dict().items()}
-    directions = filter_normalised_directions(network, torch.Generator().manual_seed(1))
+    directions = filter_normalized_directions(network, torch.Generator().manual_seed(1))
     found = landscape(
         network, x, y, extent=0.8, points=5, directions=directions, variance=True, batch=16, chunk=16, workers=1
     )
@@ -81,14 +81,14 @@ def test_losses_and_variances_are_those_of_moved_copies_of_the_network() -> None
         other = moved(network, directions, (found.grid[j], found.grid[i]))
         assert found.losses[i, j] == pytest.approx(loss_of(other, x, y), rel=1e-6)
         assert found.variances[i, j] == pytest.approx(gradient_variance(other, x, y), rel=1e-5)
-    assert found.centre == pytest.approx(loss_of(copy.deepcopy(network).eval(), x, y), rel=1e-6)
+    assert found.center == pytest.approx(loss_of(copy.deepcopy(network).eval(), x, y), rel=1e-6)
     assert network.training
     assert all(torch.equal(v, before[k]) for k, v in network.state_dict().items())
 
 
 def test_recomputed_statistics_are_those_of_the_examples_at_each_point() -> None:
     network, (x, y) = small(), digits()
-    directions = filter_normalised_directions(network, torch.Generator().manual_seed(1))
+    directions = filter_normalized_directions(network, torch.Generator().manual_seed(1))
     kept, found = (
         landscape(network, x, y, points=3, directions=directions, batch_norm=how, workers=1)
         for how in ("kept", "recomputed")
@@ -130,6 +130,7 @@ def test_an_interrupted_landscape_goes_on_to_the_same_bits(tmp_path: Path) -> No
     assert resumed.variances.tobytes() == whole.variances.tobytes()
 
 
+@pytest.mark.slow
 def test_processes_give_the_same_bits_as_one(tmp_path: Path) -> None:
     network, (x, y) = small(), digits()
     one, two = (landscape(network, x, y, points=3, workers=workers) for workers in (1, 2))
@@ -156,7 +157,7 @@ def test_losses_that_overflow_are_infinite_and_survive_the_folder(tmp_path: Path
     nn.init.constant_(network.weight, 3e38)
     x, y = torch.ones(3, 2), torch.tensor([0, 1, 0])
     first, again = (landscape(network, x, y, points=3, folder=tmp_path / "a", workers=1) for _ in range(2))
-    assert math.isinf(first.centre)
+    assert math.isinf(first.center)
     assert np.array_equal(first.losses, again.losses)
     assert json.loads(json.dumps(first.to_dict(), allow_nan=False))["losses"][1][1] is None
 

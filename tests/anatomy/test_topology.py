@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from nasight.anatomy import CellGraph, distribution, names, nasbench201_distribution, read_cells, space_of
 from nasight.errors import RequestError
-from nasight.report._cell import _best_layout, cell_svg, design_svg
+from nasight.report import cell_svg, design_svg
+from nasight.report._cell import _best_layout
 from nasight.spaces import load
 
 PAPER = {"NASNet": (5, 2), "AmoebaNet": (4, 4), "ENAS": (5, 2), "DARTS_V2": (3.5, 3), "SNAS": (4, 2)}
@@ -63,6 +64,7 @@ def test_the_darts_distribution_has_180_connections_and_nasnets_is_the_papers_fo
     assert distribution(5, repeats=True).cells == (2 * 3 * 4 * 5 * 6) ** 2
 
 
+@pytest.mark.slow
 def test_the_nasbench201_distribution_equals_a_walk_through_all_15625_cells() -> None:
     space, found, without_path = load("nasbench201"), Counter[tuple[float, int]](), 0
     for arch in space:

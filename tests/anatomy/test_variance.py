@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from nasight.anatomy._variance import CROSS_ENTROPY, gradient_variance
 from nasight.errors import RequestError
-from nasight.gradients import materialised
+from nasight.gradients import materialized
 from nasight.spaces import load
 
 DARTS = "DARTS_V2"
@@ -63,7 +63,7 @@ def test_the_contraction_equals_a_loop_of_backward_passes(
 def test_the_contraction_equals_the_gradients_of_torch_func() -> None:
     x, y = examples(torch.float64)
     network = trained("nasbench201", CELL, x, channels=4, cells=1)
-    parts = materialised(network, x, "eval", lambda out, labels: CROSS_ENTROPY(out, labels)[None], 5, y)
+    parts = materialized(network, x, "eval", lambda out, labels: CROSS_ENTROPY(out, labels)[None], 5, y)
     rows = torch.cat([part[:, 0] for part in parts], 1)
     expected = float((rows - rows.mean(0)).square().sum(1).mean())
     assert gradient_variance(network, x, y) == pytest.approx(expected, rel=1e-12)

@@ -91,7 +91,7 @@ def test_the_narrowest_darts_cell_is_at_the_narrow_end_of_the_space() -> None:
     ("count", "options", "says"),
     [
         (0, {}, "at least 1 variant, got 0"),
-        (3, {"kind": "colours"}, "connections or operations, got 'colours'"),
+        (3, {"kind": "colors"}, "connections or operations, got 'colors'"),
         (3, {"which": "cell"}, "normal or reduce or both, got 'cell'"),
         (20_000, {}, "different variants of its connections, not 20000"),
     ],

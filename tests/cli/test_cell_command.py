@@ -26,14 +26,15 @@ def test_json_has_width_and_depth_of_both_cells_and_the_drawing(
     ElementTree.fromstring(Path(found["svg"]).read_text())
 
 
-def test_the_text_is_written_beside_the_drawing_of_the_current_folder(
+def test_a_drawing_is_written_where_it_is_asked_for_and_nowhere_else(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert run("cell", "SNAS") == 0
-    shown = capsys.readouterr().out
-    assert "width 4c, depth 2" in shown
-    assert (tmp_path / "SNAS.svg").is_file()
+    assert "width 4c, depth 2" in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == []
+    assert run("cell", "SNAS", "--out", "drawn") == 0
+    assert (tmp_path / "drawn" / "SNAS.svg").is_file()
 
 
 def test_a_nasbench201_cell_has_one_cell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -62,6 +63,7 @@ def test_the_cell_of_a_search_run_is_read_from_its_folder(tmp_path: Path, capsys
     assert found["name"] == "a"
 
 
+@pytest.mark.slow
 def test_variants_are_trained_alike_and_a_second_call_reads_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -80,6 +82,7 @@ def test_variants_are_trained_alike_and_a_second_call_reads_them(
         ElementTree.fromstring(Path(picture).read_text())
 
 
+@pytest.mark.slow
 def test_a_landscape_is_mapped_around_a_network_that_is_trained_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -81,4 +81,5 @@ def test_get_names_each_file_on_standard_error_and_the_place_on_standard_output(
 def test_help_shows_an_example(command: list[str]) -> None:
     result = CliRunner().invoke(app, [*command, "--help"])
     assert result.exit_code == 0
-    assert "Example: nasight data" in result.stdout
+    assert "Example" in result.stdout
+    assert "nasight data get cifar-10" in result.stdout

@@ -44,7 +44,7 @@ def test_the_summary_names_the_cell_the_accuracy_and_the_next_command(
     assert f"{result['accuracy']:.2f} %" in shown.out
     assert f"nasight train {tmp_path / 'r'} --seeds 3" in shown.out
     assert "epoch 1/1" in shown.err
-    assert "epoch" not in shown.out.replace("1 epochs", "")
+    assert "epoch" not in shown.out.replace("1 epoch,", "")
 
 
 def test_the_picture_is_well_formed_and_shows_every_decision(tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ def test_a_wrong_cell_says_what_is_wrong_with_it(folder: str) -> None:
         invoke("query", CELL.replace("nor_conv_3x3~2", "conv~2"), "--folder", folder)
 
 
+@pytest.mark.slow
 def test_a_race_prints_a_table_and_writes_json_and_a_page_that_needs_no_network(folder: str, tmp_path: Path) -> None:
     runs = []
     for seed in (0, 1):

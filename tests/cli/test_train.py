@@ -30,6 +30,7 @@ def search(tmp_path: Path) -> Path:
     return folder.path
 
 
+@pytest.mark.slow
 def test_json_is_one_object_with_every_seed_and_all_else_goes_to_standard_error(search: Path) -> None:
     out, err = run(str(search), "--seeds", "2", "--json", *TINY)
     value = json.loads(out)
@@ -41,6 +42,7 @@ def test_json_is_one_object_with_every_seed_and_all_else_goes_to_standard_error(
     assert err.count("epoch 1/1") == 2
 
 
+@pytest.mark.slow
 def test_the_text_names_each_seed_the_mean_and_the_spread(tmp_path: Path) -> None:
     out, _ = run("--space", "nasbench201", "--arch", CELL, "--seed-list", "4,7", "--out", str(tmp_path / "o"), *TINY)
     assert "seed 4" in out
@@ -93,5 +95,5 @@ def test_a_run_whose_data_has_changed_is_not_retrained_unasked(search: Path) -> 
 
 def test_an_unfinished_search_has_nothing_to_train(search: Path) -> None:
     (search / "result.json").unlink()
-    with pytest.raises(RequestError, match="not finished; go on with: nasight search --resume"):
+    with pytest.raises(RequestError, match="not finished; resume with: nasight search --resume"):
         run(str(search), *TINY)

@@ -17,7 +17,7 @@ def one_by_one(batch: Tensor, generator: torch.Generator, crop: int, flip: bool,
     b, c, h, w = batch.shape
     offsets = torch.randint(2 * crop + 1, (b, 2), generator=generator) if crop else torch.zeros(b, 2, dtype=torch.long)
     flips = torch.randint(2, (b, 1), generator=generator) if flip else torch.zeros(b, 1)
-    centres = [torch.randint(side, (b, 1), generator=generator) for side in (h, w)] if cutout else []
+    centers = [torch.randint(side, (b, 1), generator=generator) for side in (h, w)] if cutout else []
     out = torch.zeros_like(batch)
     for i in range(b):
         big = torch.zeros(c, h + 2 * crop, w + 2 * crop, dtype=batch.dtype)
@@ -26,7 +26,7 @@ def one_by_one(batch: Tensor, generator: torch.Generator, crop: int, flip: bool,
         image = big[:, top : top + h, left : left + w]
         image = image.flip(2) if flips[i] else image.clone()
         if cutout:
-            y, x = (int(centre[i]) - cutout // 2 for centre in centres)
+            y, x = (int(center[i]) - cutout // 2 for center in centers)
             image[:, max(y, 0) : max(y + cutout, 0), max(x, 0) : max(x + cutout, 0)] = 0
         out[i] = image
     return out

@@ -1,4 +1,4 @@
-"""Batches: normalised as a float copy of all data would be, and each a function of its place alone."""
+"""Batches: normalized as a float copy of all data would be, and each a function of its place alone."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from nasight.data import Augment, Dataset, Loader, augment, batches, generator_for, load, prepare
+from nasight.data import Augment, Dataset, Loader, augment, batches, load, prepare
 from nasight.errors import RequestError
+from nasight.reproducible import generator_for
 
 ROWS = 50
 
@@ -27,6 +28,7 @@ def loader(**changes: object) -> Loader:
     return Loader(data.train_x, data.train_y, mean=prepared.mean, std=prepared.std, **{**settings, **changes})  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "mean", "std"),
     [
@@ -44,7 +46,7 @@ def test_mean_and_deviation_are_the_figures_the_field_uses(
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.float32])
-def test_batches_in_order_are_the_rows_standardised_by_the_training_part(dtype: torch.dtype) -> None:
+def test_batches_in_order_are_the_rows_standardized_by_the_training_part(dtype: torch.dtype) -> None:
     data = images(dtype)
     scaled = data.train_x.double() / (255 if dtype == torch.uint8 else 1)
     mean, std = scaled.mean((0, 2, 3), keepdim=True), scaled.std((0, 2, 3), correction=0, keepdim=True)
@@ -114,7 +116,7 @@ def test_an_epoch_visits_each_row_once_and_drops_only_a_short_last_batch(
 
 
 def test_augmentation_pads_with_black_and_cuts_to_the_mean() -> None:
-    """As in the CIFAR-10 recipe of DARTS: crop and flip before normalisation, cutout after it."""
+    """As in the CIFAR-10 recipe of DARTS: crop and flip before normalization, cutout after it."""
     found, _ = loader().batch(1, 2)
     data, prepared = images(), prepare(images())
     rows = torch.randperm(ROWS, generator=generator_for(3, "weights", 1))[16:24]

@@ -7,8 +7,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nasight.data import generator_for, split_indices
+from nasight.data import split_indices
 from nasight.errors import RequestError
+from nasight.reproducible import generator_for
 
 
 @st.composite

@@ -31,7 +31,7 @@ Y = np.array([0, 1, 0, 1])
         ((X, [0, 1, float("nan"), 1]), "whole numbers 0 to k - 1, got nan"),
         ((X, [0, 1, float("inf"), 1]), "whole numbers 0 to k - 1, got inf"),
         ((X, ["cat", "dog", "cat", "dog"]), "y must be an array of numbers"),
-        ((X, np.eye(4)), r"one class number a row, got shape \(4, 4\)"),
+        ((X, np.eye(4)), r"one class number per row, got shape \(4, 4\)"),
         ((X, [0, 1, 0]), "4 examples but 3 labels"),
         ((X[:0], []), "is empty"),
         ((np.zeros((4, 1, 0, 6)), Y), "is empty"),

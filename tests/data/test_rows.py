@@ -11,7 +11,7 @@ import pytest
 from nasight.data import load, rows
 from nasight.errors import RequestError
 
-TABLE = "size,colour,label\n1.5,red,yes\n2,blue,no\n-3e1,red,yes\n"
+TABLE = "size,color,label\n1.5,red,yes\n2,blue,no\n-3e1,red,yes\n"
 
 
 def write(folder: Path, name: str, text: str) -> Path:
@@ -51,7 +51,7 @@ def test_tables_give_numbers_and_a_column_for_each_value(tmp_path: Path, name: s
     data = rows(str(path))
     assert data.train_x.tolist() == [[1.5, 0, 1], [2, 1, 0], [-30, 0, 1]]  # blue, red
     assert (data.train_y.tolist(), data.classes, data.test_x) == ([1, 0, 1], ["no", "yes"], None)
-    assert rows(path, target="colour").classes == ["blue", "red"]
+    assert rows(path, target="color").classes == ["blue", "red"]
 
 
 def test_one_column_of_words_is_text(tmp_path: Path) -> None:
@@ -102,8 +102,8 @@ def test_fingerprint_changes_with_any_row_label_or_class() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "target", "says"),
     [
-        ("t.csv", TABLE, "weight", "has no column 'weight'; its columns are size, colour, label"),
-        ("t.csv", TABLE.replace("blue", ""), None, "an empty cell in line 3, column 'colour'"),
+        ("t.csv", TABLE, "weight", "has no column 'weight'; its columns are size, color, label"),
+        ("t.csv", TABLE.replace("blue", ""), None, "an empty cell in line 3, column 'color'"),
         ("t.csv", TABLE.replace("2", "nan"), None, "has 'nan' in line 3, column 'size'"),
         ("t.csv", TABLE.replace("-3e1", "1e300"), None, "has '1e300' in line 4, column 'size'"),
         ("t.csv", TABLE.replace("no", " "), None, "an empty cell in line 3, column 'label'"),

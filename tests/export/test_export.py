@@ -14,9 +14,9 @@ from torch import nn
 
 from command import run
 from nasight.errors import RequestError, RunError
-from nasight.export import Design, fitted, module_from, python_source, same_outputs, to_torch_export
+from nasight.export import ExportDesign, fitted, module_from, python_source, same_outputs, to_torch_export
 from nasight.spaces import load
-from nasight.spaces._module import Choice, ModuleSpace
+from nasight.spaces.module import Choice, ModuleSpace
 
 SIZES: dict[str, tuple[tuple[int, ...], dict[str, int]]] = {
     "nasbench201": ((3, 9, 11), {"channels": 4, "cells": 1}),
@@ -40,6 +40,7 @@ def disturbed(network: nn.Module) -> nn.Module:
     return network.eval()
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(st.sampled_from(sorted(SIZES)), st.integers(0, 2**31))
 def test_a_written_network_computes_what_nasight_s_does_for_any_architecture(name: str, seed: int) -> None:
@@ -47,7 +48,7 @@ def test_a_written_network_computes_what_nasight_s_does_for_any_architecture(nam
     arch = space.sample(torch.Generator().manual_seed(seed))
     if space.usable(arch) is not None:
         return
-    design = Design(space, arch, inputs, 5, size)
+    design = ExportDesign(space, arch, inputs, 5, size)
     network, plain = disturbed(design.network()), module_from(python_source(design))
     plain.load_state_dict(fitted(network.state_dict(), plain))
     assert same_outputs(network, plain, inputs) < 1e-5
@@ -57,7 +58,7 @@ def test_a_written_network_computes_what_nasight_s_does_for_any_architecture(nam
 def test_a_wrong_wire_is_noticed() -> None:
     space = load("nasbench201")
     text = "|nor_conv_3x3~0|+|skip_connect~0|nor_conv_1x1~1|+|skip_connect~0|avg_pool_3x3~1|nor_conv_3x3~2|"
-    design = Design(space, space.parse(text), (3, 8, 8), 5, {"channels": 4, "cells": 1})
+    design = ExportDesign(space, space.parse(text), (3, 8, 8), 5, {"channels": 4, "cells": 1})
     network, source = disturbed(design.network()), python_source(design)
     wrong = module_from(source.replace("avg_pool(x1)", "avg_pool(x2)"))
     wrong.load_state_dict(fitted(network.state_dict(), wrong))
@@ -67,13 +68,14 @@ def test_a_wrong_wire_is_noticed() -> None:
 
 def test_weights_trained_with_an_auxiliary_head_fit_without_it() -> None:
     space = load("darts")
-    design = Design(space, space.parse("DARTS_V1"), (3, 32, 32), 10, {"channels": 4, "cells": 3})
+    design = ExportDesign(space, space.parse("DARTS_V1"), (3, 32, 32), 10, {"channels": 4, "cells": 3})
     network = disturbed(space.network(design.arch, (3, 32, 32), 10, auxiliary=True, channels=4, cells=3))
     plain = module_from(python_source(design))
     plain.load_state_dict(fitted(network.state_dict(), plain))
     assert same_outputs(network, plain, (3, 32, 32)) < 1e-5
 
 
+@pytest.mark.slow
 def test_a_search_over_one_s_own_file_is_exported_as_a_graph(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -97,17 +99,17 @@ def test_a_search_over_one_s_own_file_is_exported_as_a_graph(
 @pytest.mark.parametrize("cell", ["DARTS_V2", "NASNet", "AmoebaNet"])
 def test_published_cells_are_written_too(cell: str) -> None:
     space = load("darts")
-    design = Design(space, space.parse(cell), (3, 16, 16), 10, {"channels": 4, "cells": 3})
+    design = ExportDesign(space, space.parse(cell), (3, 16, 16), 10, {"channels": 4, "cells": 3})
     network, plain = disturbed(design.network()), module_from(python_source(design))
     plain.load_state_dict(fitted(network.state_dict(), plain))
     assert same_outputs(network, plain, (3, 16, 16)) < 1e-5
 
 
-@pytest.mark.parametrize("options", [{"layers": 2}, {"layers": 3, "parametrisation": "ntk", "scale_inputs": True}])
+@pytest.mark.parametrize("options", [{"layers": 2}, {"layers": 3, "parametrization": "ntk", "scale_inputs": True}])
 def test_both_forms_of_a_fully_connected_network_are_written(options: dict[str, Any]) -> None:
     space = load("mlp", **options)
     for seed in range(6):
-        design = Design(space, space.sample(torch.Generator().manual_seed(seed)), (7,), 3, {"width": 5})
+        design = ExportDesign(space, space.sample(torch.Generator().manual_seed(seed)), (7,), 3, {"width": 5})
         network, plain = design.network(), module_from(python_source(design))
         plain.load_state_dict(fitted(network.state_dict(), plain))
         assert same_outputs(network, plain, (7,)) < 1e-5
@@ -119,7 +121,9 @@ def test_written_files_pass_ruff_and_name_no_nasight_import(tmp_path: Path) -> N
         for seed in range(8):
             arch = space.sample(torch.Generator().manual_seed(seed))
             if space.usable(arch) is None:
-                source = python_source(Design(space, arch, inputs, 5, size), weights="w.pt", statistics=([0.5], [1.0]))
+                source = python_source(
+                    ExportDesign(space, arch, inputs, 5, size), weights="w.pt", statistics=([0.5], [1.0])
+                )
                 (tmp_path / f"{name}_{seed}.py").write_text(source)
                 assert "import nasight" not in source
                 assert "from nasight" not in source
@@ -143,6 +147,7 @@ torch.save(network(net.prepare(x)).detach(), {out!r})
 """
 
 
+@pytest.mark.slow
 def test_a_trained_run_s_file_runs_without_nasight_and_gives_the_same_outputs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -186,7 +191,7 @@ def test_a_trained_run_s_file_runs_without_nasight_and_gives_the_same_outputs(
     script = ALONE.format(folder=str(tmp_path), x=str(tmp_path / "x.pt"), out=str(tmp_path / "y.pt"))
     subprocess.run([sys.executable, "-I", "-c", script], check=True)
     found = torch.load(tmp_path / "y.pt", weights_only=True)
-    # With the file's own normalisation the accuracy is the one that training reported.
+    # With the file's own normalization the accuracy is the one that training reported.
     reported = json.loads((trained / "result.json").read_text())["accuracy"]
     assert 100 * float((found.argmax(1) == data.test_y).double().mean()) == pytest.approx(reported)
     names: dict[str, Any] = {"__name__": "net", "__file__": str(file)}
@@ -203,7 +208,7 @@ def test_a_trained_run_s_file_runs_without_nasight_and_gives_the_same_outputs(
 
 def test_a_module_of_one_s_own_goes_through_torch_export_and_is_refused_as_source(tmp_path: Path) -> None:
     space = ModuleSpace(lambda: nn.Sequential(nn.Linear(4, 8), Choice({"relu": nn.ReLU(), "tanh": nn.Tanh()})))
-    design = Design(space, space.parse("1=tanh"), (4,))
+    design = ExportDesign(space, space.parse("1=tanh"), (4,))
     with pytest.raises(RequestError, match=r"cannot be written as source.*--torch-export"):
         python_source(design)
     assert to_torch_export(design.network(), (4,), tmp_path / "net.pt2") < 1e-5
@@ -226,6 +231,7 @@ def test_without_its_packages_onnx_says_what_to_install(
     assert "ONNX needs the packages onnx and onnxscript: pip install onnx onnxscript" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("space", "arch", "inputs"),
     [

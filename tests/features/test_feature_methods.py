@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nasight.errors import RequestError
-from nasight.features import _problem, select
+from nasight.features import _evaluator, select
 from nasight.features._methods import (
-    METHODS,
+    SELECTION_METHODS,
     Call,
     Outcome,
-    Plan,
+    RoundPlan,
     brackets,
     fast_dimensions,
     halvings,
@@ -37,7 +37,7 @@ def calls(name: str, configs: int, dimension: int = 100_000, score: str = "accur
         return range(drawn - count, drawn)
 
     made, outcome = [], None
-    steps = method(name).begin(Plan(configs, dimension, score, draw))
+    steps = method(name).begin(RoundPlan(configs, dimension, score, draw))
     while True:
         try:
             made.append(next(steps) if outcome is None else steps.send(outcome))
@@ -125,10 +125,10 @@ def test_accuracy_and_loss_can_disagree_and_the_score_decides() -> None:
     assert ranked(outcome, "loss")[0] == 1
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", SELECTION_METHODS)
 @pytest.mark.parametrize("configs", [1, 3, 20])
 def test_the_number_of_calls_is_known_before_the_first(name: str, configs: int) -> None:
-    plan = Plan(configs, 50, "accuracy", range)
+    plan = RoundPlan(configs, 50, "accuracy", range)
     assert planned(plan, method(name).begin) == len(calls(name, configs, 50))
 
 
@@ -138,8 +138,8 @@ def test_an_unknown_method_is_named() -> None:
 
 
 def test_seconds_of_the_processor_leave_out_the_time_a_process_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
-    solve = _problem.ridge
-    monkeypatch.setattr(_problem, "ridge", lambda *a, **k: (time.sleep(0.3), solve(*a, **k))[1])
+    solve = _evaluator.ridge
+    monkeypatch.setattr(_evaluator, "ridge", lambda *a, **k: (time.sleep(0.3), solve(*a, **k))[1])
     rng = np.random.default_rng(0)
     data = (rng.standard_normal((60, 4)), rng.integers(2, size=60))
     spent = {

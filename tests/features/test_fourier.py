@@ -10,7 +10,7 @@ from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from nasight.errors import RequestError
-from nasight.features._fourier import Draws, RandomFourierFeatures
+from nasight.features._fourier import FourierDraws, RandomFourierFeatures
 from nasight.features._scalings import scaling
 
 EXACT = {"gaussian": rbf_kernel, "laplacian": laplacian_kernel}
@@ -44,7 +44,7 @@ def test_features_follow_the_formulas_in_double_precision() -> None:
 
 
 def test_frequencies_are_normal_or_cauchy_and_offsets_uniform() -> None:
-    draws = Draws(50, 3)
+    draws = FourierDraws(50, 3)
     normal, cauchy = draws.frequencies("gaussian", 2000).ravel(), draws.frequencies("laplacian", 2000).ravel()
     assert (normal.mean(), normal.std()) == (pytest.approx(0, abs=0.02), pytest.approx(1, abs=0.02))
     # The quartiles of a standard Cauchy variable are -1 and 1, and it has no mean.
@@ -63,7 +63,7 @@ def test_frequencies_are_normal_or_cauchy_and_offsets_uniform() -> None:
     kernel=st.sampled_from(["gaussian", "laplacian"]),
 )
 def test_a_narrow_map_has_the_first_draws_of_a_wide_one(inputs: int, sizes: list[int], seed: int, kernel: str) -> None:
-    wide, grown = Draws(inputs, seed), Draws(inputs, seed)
+    wide, grown = FourierDraws(inputs, seed), FourierDraws(inputs, seed)
     whole, offsets = wide.frequencies(kernel, 60), wide.offsets(60)
     for size in sizes:
         assert np.array_equal(grown.frequencies(kernel, size), whole[:size])
@@ -103,10 +103,10 @@ def test_a_wrong_parameter_is_named(wrong: dict[str, object], says: str) -> None
 
 def test_scalings_use_training_rows_only_and_turn_constant_columns_into_zeros() -> None:
     train, test = np.array([[0.0, 5.0], [4.0, 5.0]]), np.array([[8.0, 5.0]])
-    found = {name: scaling(name).fit(train).transform(test) for name in ("none", "min-max", "normalise", "standardise")}
+    found = {name: scaling(name).fit(train).transform(test) for name in ("none", "min-max", "normalize", "standardize")}
     assert found["none"].tolist() == [[8, 5]]
     assert found["min-max"].tolist() == [[2, 0]]
-    assert found["standardise"].tolist() == [[3, 0]]
-    np.testing.assert_allclose(found["normalise"], np.array([[8, 5]]) / np.sqrt(89))
-    with pytest.raises(RequestError, match="one of none, min-max, normalise, standardise, got 'whiten'"):
+    assert found["standardize"].tolist() == [[3, 0]]
+    np.testing.assert_allclose(found["normalize"], np.array([[8, 5]]) / np.sqrt(89))
+    with pytest.raises(RequestError, match="one of none, min-max, normalize, standardize, got 'whiten'"):
         scaling("whiten")

@@ -63,6 +63,7 @@ def test_without_nltk_a_sentence_says_what_to_install(monkeypatch: pytest.Monkey
         HashedNgrams(tokens="nltk").fit(["a b"])
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.lists(st.text(min_size=1, max_size=9), min_size=2, max_size=2), min_size=1), st.integers(0, 2**32 - 1)
@@ -80,16 +81,16 @@ def test_bins_are_scikit_learns_murmur_hash_of_the_joined_ngram(grams: list[list
 @given(
     st.lists(WORDS, min_size=1, max_size=6), st.integers(1, 3), st.booleans(), st.integers(1, 50), st.integers(0, 99)
 )
-def test_counts_are_those_of_scikit_learns_vectoriser_summed_over_a_bin(
+def test_counts_are_those_of_scikit_learns_vectorizer_summed_over_a_bin(
     texts: list[str], order: int, binary: bool, dimension: int, seed: int
 ) -> None:
-    vectoriser = CountVectorizer(
+    vectorizer = CountVectorizer(
         ngram_range=(1, order), binary=binary, tokenizer=str.split, token_pattern=None, lowercase=True
     )
     expected = np.zeros((len(texts), dimension))
     if any(texts):
-        counts = vectoriser.fit_transform(texts).toarray()
-        for gram, column in vectoriser.vocabulary_.items():
+        counts = vectorizer.fit_transform(texts).toarray()
+        for gram, column in vectorizer.vocabulary_.items():
             expected[:, bin_of(gram, dimension, seed)] += counts[:, column]
     made = HashedNgrams(order=order, binary=binary, n_components=dimension, random_state=seed)
     features = made.fit_transform(texts)
@@ -135,7 +136,7 @@ def test_scalings_divide_by_the_number_of_ngrams_or_by_the_length() -> None:
     # a, a, b, a a, a b
     assert sorted(average[0].data) == pytest.approx([0.2, 0.2, 0.2, 0.4])
     assert average[1].nnz == 0
-    normal = HashedNgrams(scaling="normalise", n_components=10**6).fit_transform(["a a b", ""])
+    normal = HashedNgrams(scaling="normalize", n_components=10**6).fit_transform(["a a b", ""])
     assert sorted(normal[0].data) == pytest.approx([1 / 5**0.5, 2 / 5**0.5])
     for texts in (["", "a b"], ["a", ""], ["", ""]):
         rows = HashedNgrams(scaling="average", n_components=10).fit_transform(texts)
@@ -162,7 +163,7 @@ def test_another_random_state_means_other_bins() -> None:
     [
         ({"tokens": "words"}, "tokens must be one of spaces, punctuation, nltk, got 'words'"),
         ({"weights": "tf-idf"}, "weights must be one of None, naive-bayes, sif, got 'tf-idf'"),
-        ({"scaling": "max"}, "scaling must be one of none, normalise, average, got 'max'"),
+        ({"scaling": "max"}, "scaling must be one of none, normalize, average, got 'max'"),
         ({"order": 0}, "order must be a whole number of at least 1, got 0"),
         ({"alpha": -1.0}, "alpha must be a positive number, got -1.0"),
         ({"n_components": 0}, "n_components must be a whole number from 1"),
@@ -185,6 +186,7 @@ def test_a_wrong_text_or_label_is_named() -> None:
         HashedNgrams(weights="naive-bayes").fit_transform(THREE, [1, 1, 1])
 
 
+@pytest.mark.slow
 def test_a_tenth_of_imdb_takes_a_few_seconds(data_folder: Path) -> None:
     path = data_folder / "imdb" / "train.jsonl.gz"
     if not path.is_file():

@@ -74,6 +74,7 @@ def problems(draw: st.DrawFn) -> tuple[Array, Array, float]:
     return x.astype(draw(st.sampled_from([np.float32, np.float64]))), rng.standard_normal((n, k)), penalty
 
 
+@pytest.mark.slow
 @given(problem=problems(), form=st.sampled_from(("auto", *FORMS)), intercept=st.booleans())
 @settings(max_examples=100, deadline=None)
 def test_every_form_has_the_weights_of_scikit_learns_ridge(
@@ -101,6 +102,7 @@ def test_the_objective_is_as_close_to_its_minimum_as_asked_for(
     assert model.objective == pytest.approx(best, rel=max(3 * 10.0**-digits, 1e-5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("form", "decades"), [("primal", 4), ("primal", 6), ("dual", 4), ("dual", 6), ("cg", 4)])
 @pytest.mark.parametrize(("n", "dimension"), [(200, 60), (60, 100)])
 def test_a_condition_number_of_1e8_and_more_is_finished_in_float64(
@@ -138,6 +140,7 @@ def test_all_classes_at_once_are_what_each_class_alone_is(form: str) -> None:
         np.testing.assert_allclose(together.coef[:, [column]], alone.coef, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("intercept", [True, False])
 def test_a_streamed_solve_is_that_of_the_whole_matrix(form: str, intercept: bool) -> None:
@@ -153,6 +156,7 @@ def test_a_streamed_solve_is_that_of_the_whole_matrix(form: str, intercept: bool
     np.testing.assert_allclose(streamed.scores(source), whole.scores(x), atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("form", "tolerance"), [("primal", 1e-6), ("cg", 1e-6), ("primal", 1e-13), ("cg", 1e-13)])
 def test_a_matrix_larger_than_the_bound_streams_under_it(form: str, tolerance: float) -> None:
     source, memory = Generated(20_000, 200), 6_000_000

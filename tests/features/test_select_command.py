@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 from nasight.cli._main import app, main
 from nasight.data import rows
 from nasight.errors import RequestError
-from nasight.features import METHODS, Selection, resume, select
-from nasight.features._problem import split
+from nasight.features import SELECTION_METHODS, SelectedMap, resume, select, split
+from nasight.features._family import config_seed
 from nasight.trust.bounds import of_selection
 
 TINY: dict[str, Any] = {"data": "digits", "configs": 8, "dimension": 60}
@@ -30,7 +30,7 @@ def invoke(*arguments: str) -> Any:
     return result
 
 
-def unclocked(selection: Selection) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def unclocked(selection: SelectedMap) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     history = [{k: v for k, v in row.items() if k != "seconds"} for row in selection.history]
     return history, {k: v for k, v in selection.result.items() if k not in ("seconds", "run", "peak_bytes")}
 
@@ -66,7 +66,9 @@ def test_the_bounds_of_a_run_use_its_own_sizes() -> None:
 
 
 def test_the_listing_names_every_method() -> None:
-    assert [row["method"] for row in json.loads(invoke("--list", "--json").stdout)["methods"]] == list(METHODS)
+    assert [row["method"] for row in json.loads(invoke("--list", "--json").stdout)["methods"]] == list(
+        SELECTION_METHODS
+    )
     assert "hyperband" in invoke("--list").stdout
 
 
@@ -92,9 +94,9 @@ def test_a_wrong_request_ends_with_2_and_one_sentence(
     with pytest.raises(SystemExit) as left:
         main(["select", *arguments, "--out", str(tmp_path / "f")])
     assert left.value.code == 2
-    said = capsys.readouterr().err.strip()
-    assert message in said
-    assert "\n" not in said
+    message_shown = capsys.readouterr().err.strip()
+    assert message in message_shown
+    assert "\n" not in message_shown
     assert not (tmp_path / "f").exists()
 
 
@@ -105,7 +107,7 @@ def test_a_run_is_not_overwritten_unless_asked(tmp_path: Path) -> None:
     assert unclocked(select(**TINY, out=tmp_path / "f", overwrite=True)) == unclocked(first)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SELECTION_METHODS)
 def test_methods_spend_the_same_number_of_calls(method: str) -> None:
     selection = select(**TINY, method=method, max_calls=11)
     assert selection.result["calls"] == len(selection.history) == 11
@@ -121,17 +123,17 @@ def test_a_budget_in_seconds_ends_after_the_call_that_reaches_it() -> None:
 
 
 def test_the_seconds_do_not_count_the_oracle(monkeypatch: pytest.MonkeyPatch) -> None:
-    from nasight.features._run import Run
+    from nasight.features._run import SelectionRun
     from nasight.features._settings import CLOCKS
 
-    clock, real = [0.0], Run._oracle
+    clock, real = [0.0], SelectionRun._oracle
 
-    def costly(self: Run, config: int) -> float:
+    def costly(self: SelectionRun, config: int) -> float:
         clock[0] += 1000.0
         return real(self, config)
 
     monkeypatch.setitem(CLOCKS, "wall", lambda: clock[0])
-    monkeypatch.setattr(Run, "_oracle", costly)
+    monkeypatch.setattr(SelectionRun, "_oracle", costly)
     selection = select(**TINY, oracle=True)
     assert selection.result["oracle_test_accuracy"] is not None
     assert clock[0] >= 1000
@@ -150,32 +152,33 @@ def test_a_restarted_method_keeps_its_best_stand_alone_model() -> None:
 
 def test_the_model_that_a_selection_ends_with_has_the_accuracy_it_says() -> None:
     selection = select(**TINY)
-    assert selection.bench is not None
-    held = selection.bench.problem.validation
+    assert selection.evaluator is not None
+    held = selection.evaluator.data.validation
     assert float((selection.predict(held.x) == held.y).mean()) == selection.result["validation_accuracy"]
 
 
 def test_another_seed_draws_other_configurations_but_the_same_rows_validate() -> None:
     first, second = (select(**TINY, seed=seed) for seed in (0, 1))
     assert first.config != second.config
-    assert first.bench is not None
-    assert second.bench is not None
-    assert np.array_equal(first.bench.problem.validation.x, second.bench.problem.validation.x)
+    assert first.evaluator is not None
+    assert second.evaluator is not None
+    assert np.array_equal(first.evaluator.data.validation.x, second.evaluator.data.validation.x)
 
 
+@pytest.mark.slow
 def test_cifar_10_is_validated_on_its_last_10000_training_images(data_folder: Path) -> None:
     images = rows("cifar-10", folder=data_folder)
-    problem = split(images, None, 500)
-    assert (len(problem.train), len(problem.validation)) == (500, 10_000)
-    assert np.array_equal(problem.validation.y, np.asarray(images.train_y)[-10_000:])
+    data = split(images, None, 500)
+    assert (len(data.train), len(data.validation)) == (500, 10_000)
+    assert np.array_equal(data.validation.y, np.asarray(images.train_y)[-10_000:])
 
 
 def test_imdb_is_validated_on_half_of_its_test_reviews(data_folder: Path) -> None:
     if not (data_folder / "imdb").is_dir():
         pytest.skip("imdb is not in the data folder")
-    problem = split(rows("imdb", folder=data_folder), None, None)
-    assert problem.test is not None
-    assert (len(problem.train), len(problem.validation), len(problem.test)) == (25_000, 12_500, 12_500)
+    data = split(rows("imdb", folder=data_folder), None, None)
+    assert data.test is not None
+    assert (len(data.train), len(data.validation), len(data.test)) == (25_000, 12_500, 12_500)
 
 
 SCRIPT = """
@@ -191,6 +194,7 @@ select("fourier", "digits", configs=8, dimension=60, method=sys.argv[2], max_cal
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["fast-weight-sharing", "hyperband"])
 def test_a_killed_selection_resumes_to_the_same_history(tmp_path: Path, method: str) -> None:
     whole = select(**TINY, method=method, max_calls=11, oracle=True, threads=1, out=tmp_path / "whole")
@@ -226,5 +230,51 @@ def test_a_run_is_not_resumed_on_other_data(tmp_path: Path) -> None:
         select(**TINY, out=tmp_path / "f", progress=stop)
     rng = np.random.default_rng(0)
     other = (rng.normal(size=(50, 4)), rng.integers(2, size=50))
-    with pytest.raises(RequestError, match="searched other data"):
+    with pytest.raises(RequestError, match="on other data"):
         resume(tmp_path / "f", data=other)
+
+
+OLD_WORDS = {'"normalize"': '"normalise"', '"standardize"': '"standardise"'}
+
+
+def spell_as_before(path: Path) -> str:
+    text = path.read_text()
+    for new, old in OLD_WORDS.items():
+        text = text.replace(new, old)
+    path.write_text(text)
+    return text
+
+
+def texts_of(rng: np.random.Generator) -> tuple[list[str], list[int]]:
+    y = rng.integers(2, size=120)
+    words = np.array(["good", "bad", "film", "plot", "long", "short"])
+    return [" ".join([*rng.choice(words, 6), words[label]]) for label in y], y.tolist()
+
+
+@pytest.mark.parametrize("maps", ["fourier", "ngrams"])
+def test_a_run_folder_with_the_old_names_of_scalings_is_read_and_resumed(tmp_path: Path, maps: str) -> None:
+    class Stop(Exception):
+        pass
+
+    def stop(row: dict[str, Any], total: int | None) -> None:
+        if row["calls"] == 3:
+            raise Stop
+
+    data = "digits" if maps == "fourier" else texts_of(np.random.default_rng(0))
+    settings: dict[str, Any] = {"configs": 16, "dimension": 40, "seed": 2, "threads": 1}
+    whole = select(maps, data, **settings, out=tmp_path / "whole")
+    with pytest.raises(Stop):
+        select(maps, data, **settings, out=tmp_path / "stopped", progress=stop)
+    before = spell_as_before(tmp_path / "stopped" / "history.jsonl")
+    assert re.search("normalise|standardise", before), "a leader of the first three calls has such a scaling"
+    resumed = resume(tmp_path / "stopped", data=None if maps == "fourier" else data)
+    assert unclocked(resumed) == unclocked(whole)
+    assert not re.search("normalise|standardise", (tmp_path / "stopped" / "history.jsonl").read_text())
+    for name in ("history.jsonl", "result.json"):
+        spell_as_before(tmp_path / "whole" / name)
+    assert unclocked(resume(tmp_path / "whole")) == unclocked(whole)
+
+
+def test_the_seed_of_a_configuration_is_what_it_was_under_the_old_names() -> None:
+    assert config_seed({"scaling": "normalize", "alpha": 0.5}, 3) == 275502246, "as with 'normalise' before"
+    assert config_seed({"scaling": "normalise", "alpha": 0.5}, 3) == 275502246

@@ -11,7 +11,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from nasight.errors import RequestError
-from nasight.features import METHODS, FeatureMapSelector
+from nasight.features import SELECTION_METHODS, FeatureMapSelector
 
 Arrays = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
 
@@ -27,7 +27,7 @@ def test_scikit_learns_own_checks_pass(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SELECTION_METHODS)
 def test_every_method_finds_a_map_that_beats_the_linear_model_on_a_circle(method: str) -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(2000, 2))
@@ -76,6 +76,7 @@ def test_labels_may_be_words_and_best_map_is_a_fitted_transformer(digits: Arrays
     assert selector.best_map_.transform(x[:5]).shape == (5, 150)
 
 
+@pytest.mark.slow
 def test_shared_accuracy_goes_with_accuracy_alone_on_the_digits(digits: Arrays) -> None:
     x, y = digits
     selector = FeatureMapSelector(n_configs=16, dimension=200, random_state=0, compute_correlation=True).fit(x, y)

@@ -7,7 +7,7 @@ import torch
 
 from nasight.errors import RequestError
 from nasight.geometry import ExponentiatedGradient, Fixed, MirrorDescent, NegativeEntropy, Simplex, Softmax
-from nasight.spaces._base import Group
+from nasight.spaces import Group
 
 OPS = ("conv", "skip", "pool")
 REGULAR = Group("operations", tuple(f"edge {i}" for i in range(5)), (OPS,) * 5)

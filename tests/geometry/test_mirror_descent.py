@@ -1,4 +1,4 @@
-"""The optimisers: what stays true of every row after every step."""
+"""The optimizers: what stays true of every row after every step."""
 
 import copy
 import io

@@ -115,7 +115,7 @@ def test_the_root_search_from_three_formulas_gives_the_closed_form(seed, k, scal
 
 @settings(deadline=None, max_examples=60)
 @given(SEEDS, st.integers(2, 8), st.sampled_from(ALL), st.sampled_from([0.1, 3.0]))
-def test_the_step_minimises_lr_times_the_linear_loss_plus_the_divergence(seed, k, potential, scale):
+def test_the_step_minimizes_lr_times_the_linear_loss_plus_the_divergence(seed, k, potential, scale):
     x, grad, others = simplex(seed, k), scale * normal(seed + 1, k), simplex(seed + 2, 200, k)
     step = potential.mirror_step(x, grad, 0.5)
 
@@ -138,6 +138,7 @@ def test_a_log_barrier_of_ones_own_steps_as_a_scalar_root_finder_says(seed):
     np.testing.assert_allclose(step.numpy(), 1 / (slope + c), rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("potential", ALL, ids=lambda p: type(p).__name__)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_every_potential_descends_to_the_best_vertex_and_stays_on_the_simplex(potential, dtype):

@@ -45,6 +45,7 @@ def test_every_option_that_can_no_longer_win_is_wiped_out(seed: int, options: in
         assert bool((weights[lost] == 0).all())
 
 
+@pytest.mark.slow
 def test_the_option_that_would_win_without_wipe_out_wins_with_it() -> None:
     for seed in range(50):
         grads = 2 * torch.rand(40, 4, generator=torch.Generator().manual_seed(seed)) - 1
@@ -55,8 +56,8 @@ def test_the_option_that_would_win_without_wipe_out_wins_with_it() -> None:
 
 def test_an_option_far_below_the_smallest_float_can_still_come_back() -> None:
     """300 steps against it, then 301 for it: with a rate of 1 its weight passes through exp(-600)."""
-    against, favour = torch.tensor([1.0, -1.0]), torch.tensor([-1.0, 1.0])
-    weights = run(torch.stack([against] * 300 + [favour] * 301), 1.0)
+    against, favor = torch.tensor([1.0, -1.0]), torch.tensor([-1.0, 1.0])
+    weights = run(torch.stack([against] * 300 + [favor] * 301), 1.0)
     assert 0 < float(weights[299][0]) < 1e-29
     assert weights[-1].tolist() == [1.0, 0.0]
 

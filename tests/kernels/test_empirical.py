@@ -276,7 +276,7 @@ def test_wrong_words_are_refused() -> None:
 
 def test_the_kernel_tends_to_the_infinite_one_with_one_over_the_root_of_the_width(generator: torch.Generator) -> None:
     activations, skips, widths, networks = ["relu", "tanh", "swish"], [1, 0], (64, 256, 1024), 12
-    space = load("mlp", layers=4, parametrisation="ntk")
+    space = load("mlp", layers=4, parametrization="ntk")
     arch = space.parse("relu,tanh,swish/1,0")
     x = F.normalize(torch.randn(5, 6, dtype=torch.float64, generator=generator))
     limit = torch.as_tensor(ntk(x.numpy(), activations, skips))

@@ -13,7 +13,7 @@ from nasight.kernels import constants, ntk
 from nasight.kernels._activations import Array, derivative, expectation, function
 from nasight.kernels._gauss import Pairs
 from nasight.kernels._infinite import pair_expectations
-from nasight.spaces._mlp import ACTIVATIONS
+from nasight.spaces.mlp import ACTIVATIONS
 
 SMOOTH = ("sigmoid", "tanh", "swish")
 
@@ -71,6 +71,7 @@ def test_the_forms_agree_without_skips() -> None:
     np.testing.assert_allclose(ntk(rows, names), ntk(rows, names, form="printed"), rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMOOTH)
 def test_expectations_of_unequal_variances_are_those_of_brute_force(name: str) -> None:
     rng = np.random.default_rng(1)

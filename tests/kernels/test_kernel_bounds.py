@@ -7,7 +7,7 @@ import pytest
 
 from nasight.errors import RequestError
 from nasight.kernels import ntk, schur_bound, theorem_1, theorem_1_printed, theorem_2, theorem_3
-from nasight.spaces._mlp import ACTIVATIONS
+from nasight.spaces.mlp import ACTIVATIONS
 
 
 def circle(count: int) -> np.ndarray:
@@ -15,6 +15,7 @@ def circle(count: int) -> np.ndarray:
     return np.stack([np.cos(angles), np.sin(angles)], axis=1)
 
 
+@pytest.mark.slow
 def test_no_repaired_bound_is_violated_on_200_random_networks() -> None:
     rng, informative = np.random.default_rng(0), 0
     for index in range(200):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from command import run
-from nasight.search import Run
+from nasight.searching import Run
 
 FAST = ["--data", "digits", "--channels", "2", "--cells", "1", "--workers", "1"]
 
@@ -56,7 +56,7 @@ def test_the_table_of_scores_says_direction_batch_mode_and_cost(capsys: pytest.C
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "sentence"),
     [
         (["--metric", "eigne"], "there is no score 'eigne'"),
         (["--sample", "0"], "at least 1 architecture, got 0"),
@@ -66,10 +66,10 @@ def test_the_table_of_scores_says_direction_batch_mode_and_cost(capsys: pytest.C
     ],
 )
 def test_a_wrong_request_is_one_sentence_and_exit_code_2(
-    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("score", "--data", "digits", "--workers", "1", *arguments) == 2
-    assert said in capsys.readouterr().err
+    assert sentence in capsys.readouterr().err
 
 
 def test_eigen_nas_is_a_search_whose_run_can_be_read_resumed_and_retrained(
@@ -91,6 +91,6 @@ def test_eigen_nas_is_a_search_whose_run_can_be_read_resumed_and_retrained(
     again = json.loads(capsys.readouterr().out)
     assert {k: v for k, v in again.items() if k != "seconds"} == {k: v for k, v in result.items() if k != "seconds"}
     assert run("search", *fast, "--method", "darts", "--top", "3", "--out", str(tmp_path / "d")) == 2
-    assert "--top is for methods without training" in capsys.readouterr().err
+    assert "top is for methods without training" in capsys.readouterr().err
     assert run("search", *fast, "--method", "eigen", "--warmup", "3", "--out", str(tmp_path / "d")) == 2
     assert "has no setting 'warmup'" in capsys.readouterr().err

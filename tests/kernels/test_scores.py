@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 import torch
@@ -13,6 +15,7 @@ from nasight.data import load as load_data
 from nasight.errors import RequestError, RunError
 from nasight.kernels import (
     SCORES,
+    Score,
     eigen_search,
     empirical_ntk,
     nasi_search,
@@ -24,6 +27,7 @@ from nasight.kernels import (
 from nasight.kernels import _scores as s
 from nasight.kernels._scoring import draw, representatives
 from nasight.spaces import load
+from nasight.spaces.nasbench201 import NasBench201
 
 CELL = "|nor_conv_3x3~0|+|nor_conv_1x1~0|skip_connect~1|+|avg_pool_3x3~0|nor_conv_3x3~1|nor_conv_1x1~2|"
 DEAD = "|nor_conv_3x3~0|+|nor_conv_3x3~0|none~1|+|none~0|none~1|none~2|"
@@ -97,7 +101,8 @@ def test_parameters_and_flops_are_those_of_the_benchmark(batch: tuple[Tensor, Te
     assert s.flops(network, x, y) - s.flops(plain, x, y) == 15 * 2 * 9 * 16 * 16 * 32 * 32
 
 
-def test_scores_do_not_depend_on_workers_neighbours_or_order() -> None:
+@pytest.mark.slow
+def test_scores_do_not_depend_on_workers_neighbors_or_order() -> None:
     how = {"size": SMALL, "seed": 5}
     metrics = ["eigen", "naswot"]
     space = load("nasbench201")
@@ -137,6 +142,7 @@ def test_there_are_6466_forms_to_score() -> None:
     assert len(representatives(load("nasbench201"))) == 6466
 
 
+@pytest.mark.slow
 def test_a_killed_scoring_goes_on_where_it_stopped(tmp_path: Path) -> None:
     out, calls = tmp_path / "s", []
 
@@ -187,7 +193,7 @@ def test_a_metric_of_ones_own_is_one_function_and_one_line() -> None:
         with pytest.raises(RequestError, match="there is a score 'depth' already"):
             register("depth", depth)
     finally:
-        del SCORES["depth"]
+        SCORES.remove("depth")
     with pytest.raises(RequestError, match="did you mean 'naswot'"):
         score("nasbench201", "naswott", "digits", sample=1, workers=1)
 
@@ -214,6 +220,7 @@ def test_eigen_search_returns_the_best_by_validation_among_the_best_by_score() -
         eigen_search("nasbench201", "digits", evaluate, architectures=[DEAD], size=SMALL, workers=1)
 
 
+@pytest.mark.slow
 def test_the_pruned_supernet_ends_at_an_architecture_after_every_removal_was_tried_and_repeats() -> None:
     space, data = load("nasbench201", none=False), load_data("digits")
     told: list[tuple[int, int]] = []
@@ -249,3 +256,47 @@ def _mlp(arch: object) -> nn.Module:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         return space.network(arch, (1, 8, 8), 10, width=32)  # type: ignore[arg-type]
+
+
+def test_a_ready_score_or_one_of_an_installed_package_is_a_row_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Entry:
+        name, value = "packaged", "package:depth"
+
+        def load(self) -> object:
+            return depth
+
+    monkeypatch.setattr("nasight.registry.entry_points", lambda group: [Entry()] if group == "nasight.scores" else [])
+    monkeypatch.setattr(SCORES, "_looked", False)
+    try:
+        row = register(Score("shallow", depth, direction="low", batch=2))
+        assert SCORES["shallow"] is row
+        found = score("nasbench201", "shallow,packaged", "digits", architectures=[CELL], size=SMALL, workers=1)
+        assert found.values["shallow"] == found.values["packaged"]
+        assert found.directions == {"shallow": "low", "packaged": "high"}
+    finally:
+        SCORES.remove("shallow")
+        SCORES.remove("packaged")
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: register("a", depth, direction="up"), "direction must be 'high' or 'low', got 'up'"),
+        (lambda: register("a"), "score 'a' needs a function, or the names of scores whose ranks it sums"),
+        (lambda: SCORES.add("a", 7), r"score 'a' must be a Score or a function \(network, x, y\), got 7"),
+    ],
+)
+def test_what_is_no_score_is_refused_in_a_sentence(make: Callable[[], object], says: str) -> None:
+    with pytest.raises(RequestError, match=says):
+        make()
+
+
+def test_a_space_says_itself_at_which_size_it_is_scored() -> None:
+    class Narrow(NasBench201):
+        score_size: ClassVar[dict[str, int]] = {"channels": 2, "cells": 1}
+        thin_size: ClassVar[dict[str, int]] = {}
+
+    found = score(Narrow(), "params,regions", "digits", architectures=[CELL], workers=1)
+    assert found.settings["size"] == {"channels": 2, "cells": 1}
+    given = score("nasbench201", "params", "digits", architectures=[CELL], size={"channels": 2, "cells": 1}, workers=1)
+    assert found.values["params"] == given.values["params"]

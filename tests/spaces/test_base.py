@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from nasight.architecture import Architecture
 from nasight.errors import RequestError
 from nasight.spaces import Group, load, names
-from nasight.spaces._mlp import Mlp
-from nasight.spaces._nasbench1shot1 import NasBench1Shot1
-from nasight.spaces._nasbench201 import NasBench201
+from nasight.spaces.mlp import Mlp
+from nasight.spaces.nasbench1shot1 import NasBench1Shot1
+from nasight.spaces.nasbench201 import NasBench201
 
 SPACES = [
     NasBench201(),
@@ -49,7 +49,7 @@ def test_a_damaged_text_is_refused_or_names_another_architecture_and_nothing_els
 
 
 @every_space
-def test_the_rows_of_an_encoding_and_of_the_centre_lie_on_the_simplex(space):
+def test_the_rows_of_an_encoding_and_of_the_center_lie_on_the_simplex(space):
     encoded = space.encode(space.sample(torch.Generator().manual_seed(0)))
     assert list(encoded) == [g.name for g in space.groups()]
     for group in space.groups():

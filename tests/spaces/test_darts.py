@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from nasight.architecture import Architecture
 from nasight.errors import RequestError
 from nasight.spaces import load
-from nasight.spaces._darts_popular import POPULAR
+from nasight.spaces.darts import POPULAR
 
 torch.set_num_threads(1)
 SPACE = load("darts")
@@ -88,7 +88,7 @@ def test_inputs_and_operations_are_drawn_uniformly() -> None:
 
 @pytest.mark.parametrize("none", [True, False])
 @pytest.mark.parametrize("edges", [True, False])
-def test_encoding_an_architecture_and_discretising_gives_it_back(none: bool, edges: bool) -> None:
+def test_encoding_an_architecture_and_discretizing_gives_it_back(none: bool, edges: bool) -> None:
     space = load("darts", none=none)
     for seed in range(20):
         arch = space.sample(torch.Generator().manual_seed(seed))

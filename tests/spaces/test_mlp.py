@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from nasight.errors import RequestError
-from nasight.spaces._mlp import ACTIVATIONS, Mlp
+from nasight.spaces.mlp import ACTIVATIONS, Mlp
 
 
 def matched(space_a, space_b, text, inputs, width):
@@ -22,7 +22,7 @@ def matched(space_a, space_b, text, inputs, width):
 
 def test_the_network_is_equation_1_with_the_factor_of_the_kernel():
     torch.manual_seed(0)
-    space = Mlp(layers=5, parametrisation="ntk", slope=0.2)
+    space = Mlp(layers=5, parametrization="ntk", slope=0.2)
     net = space.network(space.parse("leaky_relu,sigmoid,tanh,swish/1,0,1"), (6,), 2, width=32).double()
     w = [m.weight.detach() for m in net.matrices]
     x = torch.randn(4, 6, dtype=torch.float64)
@@ -38,20 +38,20 @@ def test_the_network_is_equation_1_with_the_factor_of_the_kernel():
 
 @pytest.mark.parametrize("scale", [False, True])
 @pytest.mark.parametrize("text", ["relu,tanh,swish/1,0", "sigmoid,leaky_relu,relu/1,1"])
-def test_both_parametrisations_are_one_function_of_matching_matrices(text, scale):
-    spaces = [Mlp(parametrisation=p, scale_inputs=scale) for p in ("standard", "ntk")]
+def test_both_parametrizations_are_one_function_of_matching_matrices(text, scale):
+    spaces = [Mlp(parametrization=p, scale_inputs=scale) for p in ("standard", "ntk")]
     a, b = matched(*spaces, text, 7, 64)
     x = torch.randn(5, 7, dtype=torch.float64)
     torch.testing.assert_close(a(x), b(x), rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("scale", [False, True])
-def test_both_parametrisations_have_the_same_output_variance_at_initialisation(scale):
+def test_both_parametrizations_have_the_same_output_variance_at_initialization(scale):
     torch.manual_seed(0)
     x = torch.randn(1, 12)
     variances = []
-    for parametrisation in ("standard", "ntk"):
-        space = Mlp(parametrisation=parametrisation, scale_inputs=scale)
+    for parametrization in ("standard", "ntk"):
+        space = Mlp(parametrization=parametrization, scale_inputs=scale)
         arch = space.parse("relu,tanh,swish/1,0")
         outs = torch.cat([space.network(arch, (12,), 400, width=64)(x) for _ in range(60)])
         variances.append(outs.var().item())
@@ -61,14 +61,14 @@ def test_both_parametrisations_have_the_same_output_variance_at_initialisation(s
 def test_a_wide_relu_network_keeps_the_norm_of_its_input():
     # K's A_L for unit-norm ReLU without skips is 1: the output's variance is the input's squared norm.
     torch.manual_seed(0)
-    space = Mlp(layers=4, parametrisation="ntk")
+    space = Mlp(layers=4, parametrization="ntk")
     x = torch.nn.functional.normalize(torch.randn(1, 10))
     out = space.network(space.parse("relu,relu,relu/0,0"), (10,), 20000, width=1024)(x)
     assert out.var().item() == pytest.approx(1, abs=0.15)
 
 
 def test_by_default_the_standard_form_scales_its_inputs_and_the_formula_does_not():
-    assert (Mlp().scale_inputs, Mlp(parametrisation="ntk").scale_inputs) == (True, False)
+    assert (Mlp().scale_inputs, Mlp(parametrization="ntk").scale_inputs) == (True, False)
 
 
 def test_the_paper_s_space_has_five_activations_a_layer_and_two_skips_an_inner_layer():
@@ -85,7 +85,7 @@ def test_two_layers_are_one_activation_without_skips():
 
 def test_every_activation_is_zero_at_zero_and_no_two_are_the_same():
     z = torch.linspace(-2, 2, 5)
-    values = [Mlp().activation(name)(z) for name in ACTIVATIONS]
+    values = [Mlp().form.activation(name)(z) for name in ACTIVATIONS]
     assert all(v[2] == 0 for v in values)
     assert all(not torch.allclose(a, b) for a, b in itertools.combinations(values, 2))
 
@@ -116,4 +116,4 @@ def test_wrong_settings_are_refused():
     with pytest.raises(RequestError, match="at least 2, got 1"):
         Mlp(layers=1)
     with pytest.raises(RequestError, match="one of standard, ntk, got 'mup'"):
-        Mlp(parametrisation="mup")
+        Mlp(parametrization="mup")

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from nasight.errors import RequestError
-from nasight.spaces._module import Choice, ModuleSpace, from_file
+from nasight.spaces.module import Choice, ModuleSpace, from_file
 
 
 class Net(nn.Module):
@@ -162,7 +162,7 @@ def test_a_function_that_changes_its_choices_is_refused():
 FILE = """
 from helper_beside_it import WIDTH
 from torch import nn
-from nasight.spaces._module import Choice
+from nasight.spaces.module import Choice
 
 def build():
     return nn.Sequential(nn.Linear(WIDTH, 2), Choice({"relu": nn.ReLU(), "tanh": nn.Tanh()}))

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from nasight.errors import RequestError
-from nasight.spaces._nasbench1shot1 import NasBench1Shot1
+from nasight.spaces.nasbench1shot1 import NasBench1Shot1
 
 TEXT = "conv3x3-bn-relu(0)|maxpool3x3(0+1)|conv1x1-bn-relu(1+2)|maxpool3x3(0+3)|out(2+4)"
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nasight.errors import RequestError
-from nasight.spaces._nasbench201 import NasBench201
+from nasight.spaces.nasbench201 import NasBench201
 
 SPACE = NasBench201()
 TEXT = "|nor_conv_3x3~0|+|none~0|skip_connect~1|+|avg_pool_3x3~0|none~1|nor_conv_1x1~2|"
@@ -74,7 +74,7 @@ def test_a_cell_without_a_path_is_not_a_network():
     assert SPACE.usable(SPACE.parse(TEXT)) is None
 
 
-def test_images_of_any_size_and_colours_pass_and_other_shapes_are_refused():
+def test_images_of_any_size_and_colors_pass_and_other_shapes_are_refused():
     network = SPACE.network(SPACE.parse(TEXT), (1, 7, 9), 3, channels=4, cells=1)
     assert network(torch.randn(2, 1, 7, 9)).shape == (2, 3)
     with pytest.raises(RequestError, match=r"needs images .* got examples of shape \(64,\)"):

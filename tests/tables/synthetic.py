@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nasight.spaces._nasbench201 import NasBench201
+from nasight.spaces.nasbench201 import NasBench201
 from nasight.tables import DATASETS, Table
 
 WORTH = {"skip_connect": 0.0, "nor_conv_1x1": 6.0, "nor_conv_3x3": 12.0, "avg_pool_3x3": 3.0}

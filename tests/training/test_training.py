@@ -27,6 +27,7 @@ def stripes() -> tuple[np.ndarray, np.ndarray]:
     return x, y
 
 
+@pytest.mark.slow
 def test_a_cell_of_convolutions_learns_the_digits_in_a_few_epochs() -> None:
     result = train("nasbench201", CELL, "digits", preset="tiny", epochs=4)
     assert result.accuracy > 85
@@ -56,12 +57,12 @@ def test_rows_held_out_are_never_learned_from(stripes: tuple[np.ndarray, np.ndar
 
 
 def test_the_rate_falls_along_the_cosine_of_torchs_scheduler() -> None:
-    optimiser = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=0.1)
-    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, 5, eta_min=0.01)
+    optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=0.1)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 5, eta_min=0.01)
     expected = []
     for _ in range(5):
         expected.append(scheduler.get_last_lr()[0])
-        optimiser.step()
+        optimizer.step()
         scheduler.step()
     result = train("mlp", "relu,relu,relu/0,0", "digits", preset="tiny", epochs=5, lr=0.1, lr_min=0.01)
     assert [row.lr for row in result.curve] == pytest.approx(expected)

@@ -57,7 +57,7 @@ def test_beyond_a_lipschitz_constant_of_1_25_the_scale_costs_more() -> None:
 def test_corollary_a4_adds_the_training_rows_term() -> None:
     same: dict[str, Any] = {"validation": 800, "entropy": VersionEntropy({0.0: 3.0}), "delta": E1, "bound": 2.0}
     plain = bounds.theorem_a2(**same, training_error=0.1)
-    erm = bounds.corollary_a4(**same, training=200, generalisation_error=0.1)
+    erm = bounds.corollary_a4(**same, training=200, generalization_error=0.1)
     assert erm.value - plain.value == pytest.approx(0.1)  # 2 sqrt(1/400)
     assert erm.probability == pytest.approx(1 - 4 * E1)
 
@@ -87,7 +87,7 @@ def test_corollary_a3_asks_for_root_t_features() -> None:
     assert "1,659 features" in bounds.corollary_a3(training=40_000, validation=1, configurations=1).assumptions
 
 
-def test_the_entropy_of_unique_minimisers_is_the_log_of_their_number() -> None:
+def test_the_entropy_of_unique_minimizers_is_the_log_of_their_number() -> None:
     assert VersionEntropy.finite(256).at(0) == VersionEntropy.finite([1] * 256).at(0) == math.log(256)
     assert VersionEntropy.finite([2, 3]).at(1.0) == math.log(5)
     assert VersionEntropy.union(4, math.log(3)).at(0) == pytest.approx(math.log(12))
@@ -103,8 +103,8 @@ def test_the_entropy_of_functions_is_that_of_a_cover_and_no_smaller_than_the_lea
         covers = (
             k
             for k in range(1, len(values) + 1)
-            for centres in combinations(range(len(values)), k)
-            if (distances[:, list(centres)].min(1) <= scale).all()
+            for centers in combinations(range(len(values)), k)
+            if (distances[:, list(centers)].min(1) <= scale).all()
         )
         least = next(covers)
         assert least <= round(math.exp(height)) <= len({tuple(p) for p in points})
@@ -159,7 +159,7 @@ def test_the_excess_risk_of_threshold_functions_stays_below_corollary_a4() -> No
         best = minima[int(risk.argmin()) // 5]
         error = max(0.0, float(risk[best] - training[best]))
         bound = bounds.corollary_a4(
-            training=60, validation=60, entropy=VersionEntropy.finite(4), generalisation_error=error, delta=0.05
+            training=60, validation=60, entropy=VersionEntropy.finite(4), generalization_error=error, delta=0.05
         )
         broken += risk[chosen] - risk.min() > bound.value
     assert broken / 300 <= 0.2

@@ -98,8 +98,8 @@ def test_a_residual_and_a_zero_weight_are_reported_with_their_size_and_nothing_i
     assert exact.assumptions.hold
     assert exact.concludes.any()
     noisy = check(f, alpha, alpha @ f + 0.1 * noise)
-    assert not noisy.assumptions.realisability.holds
-    assert noisy.assumptions.realisability.size == pytest.approx(0.005 * (noise**2).mean())
+    assert not noisy.assumptions.realizability.holds
+    assert noisy.assumptions.realizability.size == pytest.approx(0.005 * (noise**2).mean())
     assert not noisy.concludes.any()
     beta = np.array([0.7, 0.3, 0.0, 0.0])
     edge = check(f, beta, beta @ f)

@@ -9,12 +9,11 @@ import torch.nn.functional as F
 
 from nasight import spaces
 from nasight.errors import RequestError
-from nasight.spaces import Space
-from nasight.supernet import Supernet
+from nasight.spaces import Space, Supernet
 from nasight.trust import (
     Alternative,
+    EntropyTrend,
     Evidence,
-    Mind,
     Verdict,
     agreement,
     average,
@@ -72,6 +71,7 @@ def test_a_darts_cell_decides_the_operation_of_each_kept_edge_and_the_pair_of_ea
     assert all(size == 7 for n, size in sizes.items() if "->" in n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SIZES)
 def test_the_discrete_question_is_the_supernet_at_each_single_change(name: str) -> None:
     space, supernet, weights, batches = made(name)
@@ -241,15 +241,15 @@ def test_an_all_skip_drift_is_flagged_before_it_is_complete() -> None:
 
 def test_advice_follows_from_the_evidence() -> None:
     unknown, unsafe = judge(evidence([0.5, 0.05])), judge(evidence([0.5, -0.6]))
-    undecided = Mind.of([1.38, 1.38, 1.37, 1.37], 4)
-    still = Mind.of([1.38, 1.2, 1.0, 0.8, 0.6, 0.4, 0.3, 0.2], 4)
-    settled = Mind.of([0.1] * 8, 4)
+    undecided = EntropyTrend.of([1.38, 1.38, 1.37, 1.37], 4)
+    still = EntropyTrend.of([1.38, 1.2, 1.0, 0.8, 0.6, 0.4, 0.3, 0.2], 4)
+    settled = EntropyTrend.of([0.1] * 8, 4)
     assert decision_advice(unknown, undecided, twin="gaea-darts").startswith("switch to gaea-darts: ")
     assert decision_advice(unknown, still).startswith("search longer: ")
     assert decision_advice(unknown, settled) == "either will do: o1 cannot be told from it"
     assert decision_advice(unsafe) == "retrain briefly with o1 instead and compare"
 
-    def advised(*verdicts: Verdict, mind: Mind, twin: str | None = None) -> list[tuple[str, str | None]]:
+    def advised(*verdicts: Verdict, mind: EntropyTrend, twin: str | None = None) -> list[tuple[str, str | None]]:
         found = run_advice(verdicts, {"d": mind}, run="r", again=lambda **changes: str(changes), epochs=8, twin=twin)
         return [(a.action, a.command) for a in found]
 

@@ -31,7 +31,7 @@ def test_the_mixture_is_the_sum_of_architectures_with_the_outer_product_of_the_r
     assert joint.sum() == pytest.approx(1)
 
 
-def test_a_nonlinear_node_breaks_the_factorisation() -> None:
+def test_a_nonlinear_node_breaks_the_factorization() -> None:
     operations, rows, x, _ = network(0, CHAIN)
     relu = [np.maximum(x, 0)]
     for matrices, row in zip(operations.values(), rows, strict=True):
@@ -57,7 +57,7 @@ def test_theorem_7_holds_for_whole_architectures() -> None:
     for seed in range(40):
         operations, rows, x, v = network(seed, CHAIN[:3], most=2)
         found = check_linear(operations, rows, x, mixture_output(operations, rows, x) @ v, v)
-        assert found.assumptions.realisability.holds
+        assert found.assumptions.realizability.holds
         for i, j in zip(*np.nonzero(found.concludes), strict=True):
             assert found.weights[i] > found.weights[j]
             conclusions += 1

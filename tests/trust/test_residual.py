@@ -1,4 +1,4 @@
-"""The proposition without realisability."""
+"""The proposition without realizability."""
 
 import time
 
@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 
 from nasight.errors import RequestError
-from nasight.trust import check, without_realisability
+from nasight.trust import check, without_realizability
 
 NUMBERS = st.floats(-10, 10, allow_nan=False, width=32)
 
@@ -27,7 +27,7 @@ def problems(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 @given(problems())
 def test_whenever_the_condition_holds_the_order_is_right(problem: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
     f, alpha, y = problem
-    found = without_realisability(f, alpha, y, resamples=2)
+    found = without_realizability(f, alpha, y, resamples=2)
     i, j = np.nonzero(found.concludes)
     assert (alpha[i] > alpha[j]).all()
     assert not (found.condition_by_size & ~found.condition).any()
@@ -38,7 +38,7 @@ def test_whenever_the_condition_holds_the_order_is_right(problem: tuple[np.ndarr
 def test_random_problems_with_noise_are_never_concluded_wrongly(seed: int, h: int, noise: float) -> None:
     rng = np.random.default_rng(seed)
     f, alpha = rng.normal(size=(h, 30)), rng.dirichlet(np.ones(h))
-    found = without_realisability(f, alpha, alpha @ f + noise * rng.normal(size=30), resamples=2)
+    found = without_realizability(f, alpha, alpha @ f + noise * rng.normal(size=30), resamples=2)
     i, j = np.nonzero(found.concludes)
     assert (alpha[i] > alpha[j]).all()
 
@@ -49,7 +49,7 @@ def test_the_loss_is_the_mixture_term_less_the_cross_term_plus_the_residual(
 ) -> None:
     f, alpha, y = problem
     assume(alpha.max() < 1)
-    found = without_realisability(f, alpha, y, resamples=1)
+    found = without_realizability(f, alpha, y, resamples=1)
     again = (1 - alpha) ** 2 * found.mixture_losses - found.cross + found.residual
     np.testing.assert_allclose(found.losses, again, atol=1e-9)
 
@@ -58,7 +58,7 @@ def test_with_a_mixture_that_fits_it_is_theorem_7() -> None:
     rng = np.random.default_rng(0)
     for _ in range(50):
         f, alpha = rng.normal(size=(4, 40)), rng.dirichlet(np.ones(4))
-        exact, found = check(f, alpha, alpha @ f), without_realisability(f, alpha, alpha @ f, resamples=1)
+        exact, found = check(f, alpha, alpha @ f), without_realizability(f, alpha, alpha @ f, resamples=1)
         assert (exact.concludes == found.concludes).all()
 
 
@@ -71,7 +71,7 @@ def test_at_the_least_loss_inside_the_simplex_the_cross_term_is_zero_however_lar
         lambda a: ((y - a @ f) ** 2).mean() / 2, np.full(3, 1 / 3), constraints=rule, bounds=[(0, 1)] * 3, tol=1e-14
     ).x
     assert best.min() > 0.05
-    found = without_realisability(f, best / best.sum(), y, resamples=1)
+    found = without_realizability(f, best / best.sum(), y, resamples=1)
     assert found.residual > 1
     assert found.slope < 1e-5
     plain = found.mixture_losses[:, None] >= found.mixture_losses[None, :]
@@ -85,7 +85,7 @@ def test_a_conclusion_of_few_noisy_examples_is_not_one_at_95_percent() -> None:
     f = rng.normal(size=(3, 20_000))
     y = alpha @ f + rng.normal(size=20_000)
     # The three lose nearly the same: 20 examples cannot tell them apart, and say so.
-    few = [without_realisability(f[:, s : s + 20], alpha, y[s : s + 20]) for s in range(0, 2000, 20)]
+    few = [without_realizability(f[:, s : s + 20], alpha, y[s : s + 20]) for s in range(0, 2000, 20)]
     wrong = sum(bool(c.at_level[1, 0] | c.at_level[2, 0]) for c in few)
     assert wrong == 0
     assert any(c.concludes.any() and not c.at_level.any() for c in few)
@@ -96,12 +96,12 @@ def test_the_bootstrap_is_the_same_for_the_same_seed_and_fast_for_64_options() -
     f, alpha = rng.normal(size=(64, 5_000)), rng.dirichlet(np.ones(64))
     y = alpha @ f + 0.1 * rng.normal(size=5_000)
     start = time.monotonic()
-    first = without_realisability(f, alpha, y, resamples=200, seed=1)
+    first = without_realizability(f, alpha, y, resamples=200, seed=1)
     assert time.monotonic() - start < 10
-    assert (first.confidence == without_realisability(f, alpha, y, resamples=200, seed=1).confidence).all()
+    assert (first.confidence == without_realizability(f, alpha, y, resamples=200, seed=1).confidence).all()
     assert 0 <= first.confidence.min() <= first.confidence.max() <= 1
 
 
 def test_a_wrong_level_is_named() -> None:
     with pytest.raises(RequestError, match="level must be between 0 and 1, got 95"):
-        without_realisability([[0.0], [1.0]], [0.5, 0.5], [0.0], level=95)
+        without_realizability([[0.0], [1.0]], [0.5, 0.5], [0.0], level=95)

@@ -9,10 +9,10 @@ from functools import cache
 from itertools import combinations, product
 from typing import Any
 
-from nasight.anatomy._graph import CellGraph
 from nasight.errors import RequestError
-from nasight.spaces._nasbench201 import EDGES, NODES
-from nasight.spaces._nasbench201 import OPERATIONS as NASBENCH201_OPERATIONS
+from nasight.spaces import CellGraph
+from nasight.spaces.nasbench201 import EDGES, NODES
+from nasight.spaces.nasbench201 import OPERATIONS as NASBENCH201_OPERATIONS
 
 MOST_NODES = 10
 
@@ -37,7 +37,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Distribution:
+class CellDistribution:
     """How many cells of a space have each (width, depth); operations on the edges are as likely one as another."""
 
     space: str
@@ -74,7 +74,7 @@ class Distribution:
 
 
 @cache
-def distribution(nodes: int = 4, *, repeats: bool = False) -> Distribution:
+def distribution(nodes: int = 4, *, repeats: bool = False) -> CellDistribution:
     """Over all connections of a cell with two inputs and two operations a node.
 
     DARTS's cells: four nodes, each reads two different ones of those before it (180 connections). NASNet's: five
@@ -101,11 +101,11 @@ def distribution(nodes: int = 4, *, repeats: bool = False) -> Distribution:
     for (depths, halves), count in states.items():
         counts[halves / 2, 1 + depths[-1]] += count
     inputs = "any two inputs" if repeats else "two different inputs"
-    return Distribution(f"all connections of {nodes} nodes with {inputs} each", dict(sorted(counts.items())))
+    return CellDistribution(f"all connections of {nodes} nodes with {inputs} each", dict(sorted(counts.items())))
 
 
 @cache
-def nasbench201_distribution() -> Distribution:
+def nasbench201_distribution() -> CellDistribution:
     """Over the 15,625 cells, `none` taken away with all that leads nowhere; cells without a path are not counted.
 
     The two nodes between input and output have a width; the output is the sum of the operations into it, so that the
@@ -119,10 +119,10 @@ def nasbench201_distribution() -> Distribution:
         except RequestError:
             continue
         counts[graph.width, graph.depth] += ways ** len(edges)
-    return Distribution("the cells of NAS-Bench-201 that are networks", dict(sorted(counts.items())))
+    return CellDistribution("the cells of NAS-Bench-201 that are networks", dict(sorted(counts.items())))
 
 
-def space_of(graph: CellGraph) -> Distribution | None:
+def space_of(graph: CellGraph) -> CellDistribution | None:
     """The space that a cell is compared with, or None where it is of no space that is counted.
 
     Different inputs at every node and all nodes joined: DARTS's form. Otherwise, with two operations a node: NASNet's.

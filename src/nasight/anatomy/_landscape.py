@@ -21,12 +21,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from nasight.anatomy._landscape_rows import Direction, Job, Row, compute_row, fingerprint, finite, make_job
+from nasight.anatomy._landscape_rows import Direction, LandscapeJob, Row, compute_row, fingerprint, finite, make_job
 from nasight.anatomy._variance import CHUNK, check_examples
-from nasight.data import generator_for
+from nasight.compute import map_resumable
 from nasight.errors import RequestError
 from nasight.gradients import Loss
-from nasight.parallel import map_resumable
+from nasight.reproducible import generator_for
 from nasight.runs import RunFolder
 
 BATCH_NORMS = ("kept", "recomputed")
@@ -34,7 +34,7 @@ Progress = Callable[[int, int], None]
 """Called with the number of finished rows and of all rows."""
 
 
-def filter_normalised_directions(
+def filter_normalized_directions(
     model: nn.Module, generator: torch.Generator, *, vectors: bool = False
 ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """Two random directions in which every filter is as long as the trained filter (Li et al. 2018).
@@ -43,7 +43,7 @@ def filter_normalised_directions(
     direction zero. Biases and the parameters of batch norms are vectors and are not moved; with `vectors` they are,
     every entry being a filter of its own: it moves by its own size, up or down.
 
-    >>> one, two = filter_normalised_directions(nn.Linear(2, 3), torch.Generator().manual_seed(0))
+    >>> one, two = filter_normalized_directions(nn.Linear(2, 3), torch.Generator().manual_seed(0))
     >>> sorted(one), two["weight"].shape
     (['weight'], torch.Size([3, 2]))
     """
@@ -75,7 +75,7 @@ class Landscape:
     settings: Mapping[str, Any]
 
     @property
-    def centre(self) -> float:
+    def center(self) -> float:
         """The loss of the network itself."""
         return float(self.losses[len(self.grid) // 2, len(self.grid) // 2])
 
@@ -108,7 +108,7 @@ def landscape(
 ) -> Landscape:
     """The mean loss of `model` over the examples on points x points places of [-extent, extent]^2.
 
-    Both directions are filter-normalised and follow from the seed, or are given; `vectors` moves biases and batch
+    Both directions are filter-normalized and follow from the seed, or are given; `vectors` moves biases and batch
     norms too. The network is in evaluation mode; the running statistics of its batch norms are "kept", or
     "recomputed" at each point, as the mean over batches of `batch` examples, at the price of a second pass. With
     `variance`, `gradient_variance` at each point, `chunk` examples at once. Rows are spread over processes, each on
@@ -123,7 +123,7 @@ def landscape(
     check_examples(x, y, min(batch, chunk))
     _check(extent, points, batch_norm)
     if directions is None:
-        directions = filter_normalised_directions(model, generator_for(seed, "landscape"), vectors=vectors)
+        directions = filter_normalized_directions(model, generator_for(seed, "landscape"), vectors=vectors)
     job = make_job(model, x, y, directions, loss, _grid(extent, points), batch, chunk, batch_norm, variance)
     settings = {
         "extent": extent,
@@ -141,7 +141,7 @@ def landscape(
     }
     run = None
     if folder is not None:
-        run = RunFolder.go_on(folder, kind="landscape", holds="a landscape", settings=settings)
+        run = RunFolder.create_or_open(folder, kind="landscape", holds="a landscape", settings=settings)
     with nullcontext() if run is None else run.writing():
         rows = _rows(job, run, executor, workers, progress)
     losses, variances = (np.array([row[key] for row in rows], dtype=float) for key in ("losses", "variances"))
@@ -151,7 +151,7 @@ def landscape(
 
 
 def _rows(
-    job: Job, run: RunFolder | None, executor: Executor | None, workers: int | None, progress: Progress | None
+    job: LandscapeJob, run: RunFolder | None, executor: Executor | None, workers: int | None, progress: Progress | None
 ) -> list[Row]:
     done = {} if run is None else _finished(run, job)
 
@@ -171,7 +171,7 @@ def _rows(
     )
 
 
-def _finished(run: RunFolder, job: Job) -> dict[int, Row]:
+def _finished(run: RunFolder, job: LandscapeJob) -> dict[int, Row]:
     rows = {}
     for row in run.history:
         size = len(job.grid)

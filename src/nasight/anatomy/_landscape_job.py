@@ -17,9 +17,9 @@ from torch import Tensor, nn
 
 from nasight.anatomy._hessian import HessianSpectrum, hessian_spectrum
 from nasight.anatomy._landscape import Landscape, Progress, landscape
-from nasight.data import Dataset, generator_for, load, prepare, split_indices
+from nasight.data import Dataset, load, prepare, split_indices
 from nasight.errors import RequestError
-from nasight.reproducible import torch_threads
+from nasight.reproducible import generator_for, torch_threads
 from nasight.runs import RunFolder
 
 PARTS = ("test", "train")
@@ -27,7 +27,7 @@ PARTS = ("test", "train")
 
 @dataclass(frozen=True, eq=False)
 class LandscapeRun:
-    """A landscape, and the curvature at its centre where it was asked for."""
+    """A landscape, and the curvature at its center where it was asked for."""
 
     landscape: Landscape
     hessian: HessianSpectrum | None
@@ -40,8 +40,8 @@ class LandscapeRun:
         return {**self.landscape.to_dict(), "hessian": hessian, "data": self.data, "part": self.part}
 
     def summary(self) -> dict[str, Any]:
-        """The figures without the grid: losses and variances at the centre and at their medians, and the curvature."""
-        shown: dict[str, Any] = {"loss": self.landscape.centre, "median_loss": _median(self.landscape.losses)}
+        """The figures without the grid: losses and variances at the center and at their medians, and the curvature."""
+        shown: dict[str, Any] = {"loss": self.landscape.center, "median_loss": _median(self.landscape.losses)}
         variances = self.landscape.variances
         if variances is not None:
             middle = len(variances) // 2
@@ -74,7 +74,7 @@ def landscape_run(
     """Loss contour, variance map, top eigenvalue and trace around a trained network, kept in the folder `out`.
 
     They are taken on a stratified random choice of `examples` rows of a part of the data (all of them where there are
-    fewer), normalised as in training. `settings` are those of `landscape`. The same call goes on with what a killed one
+    fewer), normalized as in training. `settings` are those of `landscape`. The same call goes on with what a killed one
     left; finished, it is read.
     """
     dataset = load(data, folder=data_folder)

@@ -23,7 +23,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
+class LandscapeJob:
     """All that a row depends on but its place. The model is the job's own."""
 
     model: nn.Module
@@ -53,7 +53,7 @@ def make_job(
     chunk: int,
     batch_norm: str,
     variance: bool,
-) -> Job:
+) -> LandscapeJob:
     own = copy.deepcopy(model).eval()
     named = dict(own.named_parameters())
     for direction in directions:
@@ -72,10 +72,10 @@ def make_job(
 
     vectors = flat(named), flat(directions[0]), flat(directions[1])
     recompute = batch_norm == "recomputed"
-    return Job(own, names, *vectors, x, y, loss or CROSS_ENTROPY, grid, batch, chunk, recompute, variance)
+    return LandscapeJob(own, names, *vectors, x, y, loss or CROSS_ENTROPY, grid, batch, chunk, recompute, variance)
 
 
-def compute_row(job: Job, row: int) -> Row:
+def compute_row(job: LandscapeJob, row: int) -> Row:
     """One row of the grid, on one thread. Only the vector behind the parameters changes from point to point."""
     here = job.start + job.grid[row] * job.second
     weights = here.clone()
@@ -95,7 +95,7 @@ def compute_row(job: Job, row: int) -> Row:
     return {"row": row, "losses": finite(losses), "variances": finite(variances)}
 
 
-def _loss(job: Job) -> float:
+def _loss(job: LandscapeJob) -> float:
     if job.recompute:
         _recompute(job)
     total = 0.0
@@ -104,7 +104,7 @@ def _loss(job: Job) -> float:
     return total / len(job.x)
 
 
-def _recompute(job: Job) -> None:
+def _recompute(job: LandscapeJob) -> None:
     norms = [part for part in job.model.modules() if isinstance(part, _BatchNorm) and part.track_running_stats]
     for norm in norms:
         norm.reset_running_stats()

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nasight.anatomy._graph import CellGraph
 from nasight.architecture import Architecture
 from nasight.errors import RequestError
 from nasight.runs import RunFolder, read_json
-from nasight.spaces import load
-from nasight.spaces._darts_popular import POPULAR
-from nasight.spaces._darts_text import INPUTS, KINDS, Cell, checked, json_text, read
-from nasight.spaces._nasbench201 import EDGES, NODES, edge_name
-
-SIZES = {"darts": {"channels": 36, "cells": 20}, "nasbench201": {"channels": 16, "cells": 5}}
-"""The networks that the papers retrain: where parameters are counted."""
+from nasight.spaces import SPACES, CellGraph, Space, load
 
 
 @dataclass(frozen=True)
@@ -33,9 +26,16 @@ class Design:
     space: str
     cells: tuple[tuple[str, CellGraph], ...]
     idle: int = 0
-    """Operations left out of the graph because they are on no path to the output (NAS-Bench-201)."""
+    """Operations left out of the graphs because they are on no path to the output (NAS-Bench-201)."""
     whole: Architecture | None = None
     """The architecture where the graphs do not hold all of it: the idle operations."""
+
+    @classmethod
+    def of(cls, name: str, space: Space, cells: Mapping[str, CellGraph], arch: Architecture | None = None) -> Design:
+        """The design of these cells; operations that lead nowhere are left out where the output is a sum."""
+        live = {kind: graph if graph.joined else graph.live() for kind, graph in cells.items()}
+        idle = sum(len(cells[kind].edges) - len(graph.edges) for kind, graph in live.items())
+        return cls(name, space.name, tuple(live.items()), idle, arch if idle else None)
 
     def __getitem__(self, kind: str) -> CellGraph:
         found = dict(self.cells).get(kind)
@@ -54,28 +54,18 @@ class Design:
 
     def architecture(self) -> Architecture:
         """The architecture, which `nasight.spaces.load(design.space)` builds networks of."""
-        if self.whole is not None:
-            return self.whole
-        space = load(self.space)
-        if self.space == "nasbench201":
-            operations = {edge_name(s, t): operation for s, t, operation in self["cell"].edges}
-            return space.architecture({d.name: operations.get(d.name, "none") for d in space.decisions})
-        return space.parse(json_text({kind: _cell(kind, self[kind]) for kind in KINDS}))
+        return self.whole if self.whole is not None else load(self.space).from_cells(dict(self.cells))
 
     def parameters(self, classes: int = 10, **size: int) -> int:
         """Parameters of the network of this size, else of the one that the papers retrain."""
-        import torch
-
-        with torch.device("meta"):
-            network = load(self.space).network(
-                self.architecture(), (3, 32, 32), classes, **{**SIZES[self.space], **size}
-            )
-        return sum(p.numel() for p in network.parameters())
+        space = load(self.space)
+        paper = space.train_settings.get("paper", {}).get("size", {})
+        return space.parameters((3, 32, 32), classes, **{**paper, **size}).built(self.architecture())
 
 
 def names() -> tuple[str, ...]:
     """The published cells that `read_cells` knows."""
-    return tuple(POPULAR)
+    return tuple(name for space in _spaces() for name in space.published)
 
 
 def read_cells(source: str | Path) -> Design:
@@ -91,20 +81,37 @@ def read_cells(source: str | Path) -> Design:
     text = str(source).strip()
     if not text:
         raise RequestError("there is no cell in an empty text; give a name, a Genotype(...), a file or a run")
-    if text.startswith("|"):
-        return _nasbench201("nasbench201", text)
-    if "(" in text or text[0] in "{[":
-        return _darts("cell", text)
-    known = {name.lower(): name for name in POPULAR}
-    if text.lower() in known:
-        return _darts(known[text.lower()], known[text.lower()])
+    found = _described("cell", text)
+    if found is not None:
+        return found
     path, chosen = _place(text)
     if path is not None:
         return _from_run(path) if path.is_dir() else _from_file(path, chosen)
     if "/" in text or re.search(r"\.json(:\w+)?$", text):
-        raise RequestError(f"{text} does not exist; give a published cell ({', '.join(POPULAR)}), a file or a run")
-    read(text)  # says what is wrong with the name
-    raise AssertionError(text)
+        raise RequestError(f"{text} does not exist; give a published cell ({', '.join(names())}), a file or a run")
+    for space in _spaces():
+        if space.published:
+            space.parse(text)  # says what is wrong with the name
+    raise RequestError(f"there is no cell {text!r}; published are {', '.join(names())}")
+
+
+def _spaces() -> Iterator[Space]:
+    """The spaces whose architectures are cells."""
+    for name in SPACES:
+        space = load(name)
+        if type(space).cells is not Space.cells:
+            yield space
+
+
+def _described(name: str, text: str) -> Design | None:
+    """The design of a text in the writing of some space; None where it is in none."""
+    for space in _spaces():
+        cells = space.read_cells(text)
+        if cells is not None:
+            known = {published.lower(): published for published in space.published}
+            arch = None if any(graph.joined for graph in cells.values()) else space.parse(text)
+            return Design.of(known.get(text.lower(), name if arch is None else space.name), space, cells, arch)
+    return None
 
 
 def _place(text: str) -> tuple[Path | None, str | None]:
@@ -125,10 +132,15 @@ def _from_file(path: Path, chosen: str | None) -> Design:
         if name not in cells:
             got = f", got {name!r}" if name else ""
             raise RequestError(f"{path} holds {', '.join(cells)}; choose one with {path}:NAME{got}")
-        return _described(name, cells[name])
-    if isinstance(value, str):
-        return read_cells(value)
-    return _described(path.stem, value)
+        return _from_value(name, cells[name])
+    return read_cells(value) if isinstance(value, str) else _from_value(path.stem, value)
+
+
+def _from_value(name: str, value: Any) -> Design:
+    found = _described(name, json.dumps(value)) if isinstance(value, dict | list) else None
+    if found is None:
+        raise RequestError(f"{name}: expected lists of [node, input, operation], got {str(value)[:80]!r}")
+    return found
 
 
 def _from_run(path: Path) -> Design:
@@ -141,60 +153,11 @@ def _from_run(path: Path) -> Design:
     folder = RunFolder.open(path, kind=kind)
     found = folder.result if kind == "search" else about
     if found is None:
-        raise RequestError(f"the search in {path} is not finished; go on with: nasight search --resume {path}")
-    space, text = found.get("space"), found.get("architecture")
-    if space == "nasbench201":
-        return _nasbench201(path.name, str(text))
-    if space == "darts":
-        return _darts(path.name, str(text))
-    raise RequestError(
-        f"{path} is of space {space!r}, whose architectures are no cells; darts and nasbench201 have them"
-    )
-
-
-def _darts(name: str, text: str) -> Design:
-    if text[0] in "{[":
-        try:
-            return _described(name, json.loads(text))
-        except json.JSONDecodeError as error:
-            raise RequestError(f"not JSON at line {error.lineno}, column {error.colno}: {error.msg}") from error
-    return _design(name, read(text))
-
-
-def _described(name: str, value: Any) -> Design:
-    if isinstance(value, list):
-        value = {"normal": value}
-    if not isinstance(value, dict):
-        raise RequestError(f"{name}: expected lists of [node, input, operation], got {str(value)[:80]!r}")
-    if "reduce" in value or "normal" not in value:
-        return _design(name, read(json.dumps(value)))
-    unknown = sorted(set(value) - {"normal", "normal_concat"})
-    if unknown:
-        raise RequestError(f"unknown field {unknown[0]!r}; a normal cell alone has normal and normal_concat")
-    entries, joined = value["normal"], value.get("normal_concat")
-    for place, entry in enumerate(entries if isinstance(entries, list) else [entries], 1):
-        if not (isinstance(entry, list) and len(entry) == 3):
-            raise RequestError(f"normal cell, entry {place}: expected [node, input, operation], got {entry!r}")
-    if joined is not None and not isinstance(joined, list):
-        raise RequestError(f"normal_concat must be a list, got {joined!r}")
-    return _design(name, {"normal": checked("normal", entries, joined)})
-
-
-def _design(name: str, cells: Mapping[str, Cell]) -> Design:
-    graphs = []
-    for kind, cell in cells.items():
-        edges = tuple((source, node, operation) for node, source, operation in cell.entries)
-        graphs.append((kind, CellGraph(INPUTS, len(cell.nodes), edges, cell.concat)))
-    return Design(name, "darts", tuple(graphs))
-
-
-def _cell(kind: str, graph: CellGraph) -> Cell:
-    return checked(kind, [(target, source, operation) for source, target, operation in graph.edges], graph.joined)
-
-
-def _nasbench201(name: str, text: str) -> Design:
-    whole = load("nasbench201").parse(text)
-    chosen = [(s, t, whole[edge_name(s, t)]) for s, t in EDGES]
-    every = CellGraph(1, NODES - 2, tuple(edge for edge in chosen if edge[2] != "none"), ())
-    graph = every.live()
-    return Design(name, "nasbench201", (("cell", graph),), len(every.edges) - len(graph.edges), whole)
+        raise RequestError(f"the search in {path} is not finished; resume with: nasight search --resume {path}")
+    name, text = str(found.get("space")), str(found.get("architecture"))
+    space = load(name) if name in SPACES else None
+    if space is None or type(space).cells is Space.cells:
+        have = ", ".join(each.name for each in _spaces())
+        raise RequestError(f"{path} is of space {name!r}, whose architectures are no cells; these have them: {have}")
+    arch = space.parse(text)
+    return Design.of(path.name, space, space.cells(arch), arch)

@@ -9,7 +9,7 @@ AGREE = 1e-9
 """Relative size up to which two gradients count as equal."""
 
 
-class Assumption(NamedTuple):
+class TheoryAssumption(NamedTuple):
     """One assumption of a proof: in words, whether it holds here, and the number that says so."""
 
     text: str
@@ -18,14 +18,14 @@ class Assumption(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Check:
+class TheoryCheck:
     """One theorem on one block: what was measured, what is promised, and under which assumptions."""
 
     name: str
     block: int | None
     value: float
     bound: float
-    assumptions: tuple[Assumption, ...] = ()
+    assumptions: tuple[TheoryAssumption, ...] = ()
 
     @property
     def holds(self) -> bool:

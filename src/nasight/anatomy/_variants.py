@@ -9,12 +9,12 @@ from math import comb, factorial, prod
 
 import torch
 
-from nasight.anatomy._graph import CellGraph, Edge
 from nasight.anatomy._read import Design
-from nasight.data import generator_for
 from nasight.errors import RequestError
-from nasight.spaces._darts_text import OPERATIONS as DARTS_OPERATIONS
-from nasight.spaces._nasbench201 import OPERATIONS as NASBENCH201_OPERATIONS
+from nasight.reproducible import generator_for
+from nasight.spaces import CellGraph, Edge
+from nasight.spaces.darts import OPERATIONS as DARTS_OPERATIONS
+from nasight.spaces.nasbench201 import OPERATIONS as NASBENCH201_OPERATIONS
 
 KINDS = ("connections", "operations")
 ENUMERABLE = 600_000

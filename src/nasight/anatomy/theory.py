@@ -1,6 +1,6 @@
 """Theorems 4.1 to 4.3 of Cells as calculators, and as checks on linear cells where both sides can be measured.
 
-Each check gives a `Check`: the value measured, the bound beside it, and the assumptions of the proof with their
+Each check gives a `TheoryCheck`: the value measured, the bound beside it, and the assumptions of the proof with their
 size here. A bound promises something only where they hold.
 
 The proofs of 4.2 and 4.3 put the widest cell's gradients into the narrowest cell's formula (eq. 4): they assume that
@@ -38,13 +38,13 @@ import torch
 from torch import Tensor
 
 from nasight.anatomy._theory_cells import Objective, block_gradient, checked, nodes, norms, own_gradients
-from nasight.anatomy._theory_check import AGREE, Assumption, Check
+from nasight.anatomy._theory_check import AGREE, TheoryAssumption, TheoryCheck
 from nasight.errors import RequestError
 
 __all__ = [
-    "Assumption",
-    "Check",
     "Objective",
+    "TheoryAssumption",
+    "TheoryCheck",
     "check_cells",
     "check_theorem_41",
     "check_theorem_42",
@@ -76,7 +76,7 @@ def theorem_41(*, gap: float, smoothness: float, variance: float, rates: Sequenc
     return 2 * gap / total + smoothness * variance / total * math.fsum(rate * rate for rate in rates)
 
 
-def check_theorem_41(hessian: Tensor, start: Tensor, *, variance: float, rates: Sequence[float]) -> Check:
+def check_theorem_41(hessian: Tensor, start: Tensor, *, variance: float, rates: Sequence[float]) -> TheoryCheck:
     """Theorem 4.1 on f(w) = w^T A w / 2, with noise of this variance spread over all directions, nothing sampled.
 
     The mean m and the second moment of w follow from w' = (I - rate A) w - rate * noise; E|grad f|^2 = E|A w|^2.
@@ -92,9 +92,9 @@ def check_theorem_41(hessian: Tensor, start: Tensor, *, variance: float, rates: 
         gradient += rate * float((values.square() * square).sum())
         square = (1 - rate * values).square() * square + rate**2 * variance / len(values)
     largest = max(rates) * smoothness
-    assumption = Assumption("every learning rate is below 1/L (largest rate times L)", largest < 1, largest)
+    assumption = TheoryAssumption("every learning rate is below 1/L (largest rate times L)", largest < 1, largest)
     bound = theorem_41(gap=gap, smoothness=smoothness, variance=variance, rates=rates)
-    return Check("Theorem 4.1", None, gradient / math.fsum(rates), bound, (assumption,))
+    return TheoryCheck("Theorem 4.1", None, gradient / math.fsum(rates), bound, (assumption,))
 
 
 def theorem_42(lambdas: Sequence[float], constant: float, block: int) -> float:
@@ -142,7 +142,7 @@ def check_theorem_42(
     block: int,
     others: Sequence[Tensor],
     norm: str = "spectral",
-) -> tuple[Check, Check]:
+) -> tuple[TheoryCheck, TheoryCheck]:
     """Theorem 4.2 as printed and repaired, on the pairs of W_i (i = block, from 1) with each of `others`.
 
     The function is the mean of the objective over the examples. Constants are the largest ratios over these pairs:
@@ -169,21 +169,21 @@ def check_theorem_42(
     printed = theorem_42(lambdas, wide[first], block)
     assumptions = (
         _agreement(apart),
-        Assumption(
+        TheoryAssumption(
             "the gradients at the nodes behind do not move with this block (terms left out, over the bound)",
             cross <= AGREE * printed + 1e-12,
             cross / printed if printed else cross,
         ),
     )
     return (
-        Check("Theorem 4.2", block, narrow, printed, assumptions),
-        Check("Theorem 4.2, repaired", block, narrow, theorem_42_repaired(lambdas, own, block)),
+        TheoryCheck("Theorem 4.2", block, narrow, printed, assumptions),
+        TheoryCheck("Theorem 4.2, repaired", block, narrow, theorem_42_repaired(lambdas, own, block)),
     )
 
 
 def check_theorem_43(
     weights: Sequence[Tensor], x: Tensor, objective: Objective, *, block: int, norm: str = "frobenius"
-) -> tuple[Check, Check]:
+) -> tuple[TheoryCheck, TheoryCheck]:
     """Theorem 4.3 as printed and repaired, on W_i (i = block, from 1), each example with the same weight.
 
     The norm of a gradient is that of all its entries, as in `gradient_variance`; the paper's is "spectral".
@@ -195,8 +195,8 @@ def check_theorem_43(
     deviations = [[math.sqrt(_variance(g[:, k], norm)) for k in range(len(weights))] for g in (wide, narrow)]
     assumptions = (_agreement(_apart(wide, narrow, block)),)
     return (
-        Check("Theorem 4.3", block, value, theorem_43(lambdas, deviations[0], block), assumptions),
-        Check("Theorem 4.3, repaired", block, value, theorem_43_repaired(lambdas, deviations[1], block)),
+        TheoryCheck("Theorem 4.3", block, value, theorem_43(lambdas, deviations[0], block), assumptions),
+        TheoryCheck("Theorem 4.3, repaired", block, value, theorem_43_repaired(lambdas, deviations[1], block)),
     )
 
 
@@ -209,7 +209,7 @@ def check_cells(
     pairs: int = 8,
     radius: float = 1.0,
     norm: str = "frobenius",
-) -> list[Check]:
+) -> list[TheoryCheck]:
     """Both theorems, as printed and repaired, on every block; pairs are W_i and W_i + `radius` x a random matrix.
 
     >>> weights = [torch.eye(2), 2 * torch.eye(2)]
@@ -218,7 +218,7 @@ def check_cells(
     >>> [(c.name, c.block, c.holds, c.violated) for c in checks if c.block == 2 and "4.3" in c.name]
     [('Theorem 4.3', 2, True, False), ('Theorem 4.3, repaired', 2, True, False)]
     """
-    found: list[Check] = []
+    found: list[TheoryCheck] = []
     for block, w in enumerate(weights, 1):
         noise = (torch.randn(w.shape, generator=generator, dtype=torch.float64) for _ in range(pairs))
         others = [w.double() + radius * step for step in noise]
@@ -249,8 +249,10 @@ def _apart(wide: Tensor, narrow: Tensor, block: int) -> float:
     return float((wide - narrow).abs().max()) / size if size else 0.0
 
 
-def _agreement(apart: float) -> Assumption:
-    return Assumption("the output gradients of both cells agree (largest relative difference)", apart <= AGREE, apart)
+def _agreement(apart: float) -> TheoryAssumption:
+    return TheoryAssumption(
+        "the output gradients of both cells agree (largest relative difference)", apart <= AGREE, apart
+    )
 
 
 def _factors(lambdas: Sequence[float], block: int) -> list[float]:
@@ -261,8 +263,8 @@ def _factors(lambdas: Sequence[float], block: int) -> list[float]:
 
 def _variance(gradients: Tensor, norm: str) -> float:
     """E|g - E g|^2 over the examples, (m, d, d)."""
-    centred = gradients - gradients.mean(0)
-    return float(torch.linalg.matrix_norm(centred, ord=_order(norm)).square().mean())
+    centered = gradients - gradients.mean(0)
+    return float(torch.linalg.matrix_norm(centered, ord=_order(norm)).square().mean())
 
 
 def _norm(matrix: Tensor, norm: str) -> float:

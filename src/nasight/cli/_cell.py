@@ -11,34 +11,37 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nasight.cli._cell_text import comparison_table, design_object, design_text
-from nasight.cli._shared import DataFolder, Json, counting, option
+from nasight.cli._shared import DataFolder, Json, counting, examples, option, plain
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
-    from nasight.anatomy import Comparison, Design, Protocol
+    from nasight.anatomy import Design
+    from nasight.studies import Comparison, Protocol
 
-EXAMPLES = (
-    "Examples: nasight cell DARTS_V2 --json | nasight cell runs/a | nasight cell DARTS_V2 --widest | "
-    "nasight cell DARTS_V2 --landscape --data digits --out runs/l | "
-    "nasight cell DARTS_V2 --variants 13 --kind connections --data cifar-10 --examples 5000 --out runs/v"
+EXAMPLES = examples(
+    "nasight cell DARTS_V2 --json",
+    "nasight cell runs/a --out cell.svg",
+    "nasight cell DARTS_V2 --widest",
+    "nasight cell DARTS_V2 --landscape --data digits --out runs/l",
+    "nasight cell DARTS_V2 --variants 13 --kind connections --data cifar-10 --examples 5000 --out runs/v",
 )
-STAGE_CELLS = {"darts": 5, "nasbench201": 1}
-"""Cells of a network that variants are compared by."""
 
 
 def cell(
     what: Annotated[
         str,
         typer.Argument(
-            help="A published cell by name, a Genotype(...), a NAS-Bench-201 string, a JSON file of [node, input, "
-            "operation] lists (FILE.json:NAME where it holds several), or a run folder.",
+            help=plain(
+                "A published cell by name, a Genotype(...), a NAS-Bench-201 string, a JSON file of [node, input, "
+                "operation] lists (FILE.json:NAME where it holds several), or a run folder."
+            ),
             metavar="NAME|TEXT|FILE|RUN",
         ),
     ],
     widest: Annotated[
         bool, typer.Option("--widest", help="The widest, shallowest cell with the same operations.")
     ] = False,
-    variants: Annotated[int | None, option("Train it and so many random variants alike.", metavar="N")] = None,
+    variants: Annotated[int | None, option("Train it and this many random variants alike.", metavar="N")] = None,
     kind: Annotated[str, typer.Option(help="What varies: connections or operations.")] = "connections",
     which: Annotated[str | None, option("Which cell varies: normal (default), reduce or both.", metavar="CELL")] = None,
     distinct_inputs: Annotated[
@@ -46,16 +49,16 @@ def cell(
     ] = False,
     data: Annotated[str, typer.Option(help="A data set by name, an .npz file or an image folder.")] = "digits",
     epochs: Annotated[int, typer.Option(help="Epochs of each training.", metavar="N")] = 10,
-    batch_size: Annotated[int, typer.Option(help="Examples in a step.", metavar="N")] = 80,
+    batch_size: Annotated[int, typer.Option(help="Examples per step.", metavar="N")] = 80,
     lr: Annotated[str, typer.Option(help="Learning rates, joined by commas.", metavar="A,B")] = "0.025",
-    seeds: Annotated[int, typer.Option(help="Trainings of each cell at each rate.", metavar="N")] = 3,
+    seeds: Annotated[int, typer.Option(help="Trainings of each cell at each learning rate.", metavar="N")] = 3,
     channels: Annotated[int, typer.Option(help="Channels of the first cell.", metavar="N")] = 8,
     cells: Annotated[
         int | None, option("Cells of a network (default: 5; NAS-Bench-201: 1 in each stage).", metavar="N")
     ] = None,
-    examples: Annotated[int | None, option("At most so many training examples.", metavar="N")] = None,
-    test_examples: Annotated[int | None, option("At most so many test examples.", metavar="N")] = None,
-    evaluations: Annotated[int, typer.Option(help="Points of a curve in an epoch.", metavar="N")] = 1,
+    examples: Annotated[int | None, option("At most this many training examples.", metavar="N")] = None,
+    test_examples: Annotated[int | None, option("At most this many test examples.", metavar="N")] = None,
+    evaluations: Annotated[int, typer.Option(help="Points of a curve per epoch.", metavar="N")] = 1,
     augment: Annotated[bool, typer.Option("--augment", help="Augment images as their data set declares.")] = False,
     target_loss: Annotated[
         float | None, option("Count steps to this test loss (default: one that all reach).", metavar="LOSS")
@@ -63,7 +66,7 @@ def cell(
     landscape: Annotated[
         bool, typer.Option("--landscape", help="Train it once; map loss and gradient variance around its weights.")
     ] = False,
-    points: Annotated[int, typer.Option(help="Points a side of the landscape.", metavar="N")] = 21,
+    points: Annotated[int, typer.Option(help="Points per side of the landscape.", metavar="N")] = 21,
     seed: Annotated[
         int, typer.Option(help="The choice of variants follows from it, or the network and plane of a landscape.")
     ] = 0,
@@ -71,7 +74,7 @@ def cell(
     out: Annotated[
         str | None,
         option(
-            "Where the drawing goes (a folder or FILE.svg; default: here), or the run of --variants, --landscape.",
+            "Draw it there (a folder or FILE.svg), or the run of --variants, --landscape.",
             metavar="PATH",
         ),
     ] = None,
@@ -79,21 +82,23 @@ def cell(
     as_json: Json = False,
 ) -> None:
     """Draw a cell, say how wide and deep it is among all cells of its space, and train its variants alike."""
-    from nasight.anatomy import Protocol, read_cells
+    from nasight.anatomy import read_cells
     from nasight.anatomy import widest as adapted
+    from nasight.spaces import load
+    from nasight.studies import Protocol
 
     design = read_cells(what)
     if variants is None and not landscape:
         shown = adapted(design) if widest else design
-        picture = _draw(shown, _drawing_path(shown, out))
-        found = {**design_object(shown), "svg": picture}
+        drawn = None if out is None else _draw(shown, _drawing_path(shown, out))
+        found = {**design_object(shown), "svg": drawn}
         typer.echo(json.dumps(found) if as_json else design_text(found))
         return
     protocol = Protocol(
         epochs=epochs,
         batch_size=batch_size,
         channels=channels,
-        cells=STAGE_CELLS[design.space] if cells is None else cells,
+        cells=load(design.space).study_cells if cells is None else cells,
         examples=examples,
         test_examples=test_examples,
         evaluations=evaluations,
@@ -126,8 +131,9 @@ def cell(
 
 def _variants(design: Design, count: int, kind: str, which: str | None, distinct: bool, seed: int) -> list[Design]:
     from nasight.anatomy import variants
+    from nasight.spaces import load
 
-    repeats = False if distinct or design.space == "nasbench201" else None
+    repeats = None if load(design.space).repeated_inputs and not distinct else False
     return variants(design, count, kind=kind, which=which, repeats=repeats, seed=seed)
 
 
@@ -141,11 +147,11 @@ def _train(
     data_folder: str | None,
     workers: int | None,
 ) -> Comparison:
-    from nasight.anatomy import compare
+    from nasight.studies import compare_cells
 
     with counting("trained", "trainings finished", transient=True) as report:
         try:
-            return compare(
+            return compare_cells(
                 designs,
                 data,
                 protocol=protocol,
@@ -157,7 +163,7 @@ def _train(
                 progress=report,
             )
         except KeyboardInterrupt:
-            typer.echo(f"stopped; the same command goes on with what is in {folder}", err=True)
+            typer.echo(f"stopped; the same command resumes what is in {folder}", err=True)
             raise
 
 
@@ -172,13 +178,13 @@ def _landscape(
     data_folder: str | None,
     workers: int | None,
 ) -> dict[str, Any]:
-    from nasight.anatomy import trained
-    from nasight.anatomy._landscape_job import landscape_run
-    from nasight.report._landscape import write_pictures
+    from nasight.anatomy import landscape_run
+    from nasight.report import landscape_pictures
+    from nasight.studies import trained_cell
 
     folder = Path(out or f"runs/{_file_name(design.name)}-landscape")
     try:
-        training, network, dataset = trained(
+        training, network, dataset = trained_cell(
             design, data, out=folder, protocol=protocol, lr=lr, seed=seed, data_folder=data_folder
         )
         with counting("rows", "rows of the landscape finished", transient=True) as report:
@@ -186,15 +192,16 @@ def _landscape(
                 network, dataset, out=folder / "landscape", seed=seed, points=points, workers=workers, progress=report
             )
     except KeyboardInterrupt:
-        typer.echo(f"stopped; the same command goes on with what is in {folder}", err=True)
+        typer.echo(f"stopped; the same command resumes what is in {folder}", err=True)
         raise
-    pictures = write_pictures(measured.landscape, folder / "landscape")
+    texts = landscape_pictures(measured.landscape)
+    pictures = [_write(folder / "landscape" / name, text) for name, text in texts.items()]
     return {
         **design_object(design),
         "svg": _draw(design, folder / "cell.svg"),
         "accuracy": training.accuracy,
         "landscape": measured.summary(),
-        "pictures": [str(path) for path in pictures],
+        "pictures": pictures,
         "run": str(folder),
     }
 
@@ -225,14 +232,14 @@ def _drawing_path(design: Design, out: str | None) -> Path:
 
 
 def _draw(design: Design, path: Path) -> str:
-    from nasight.report._cell import design_svg
+    from nasight.report import design_svg
 
     return _write(path, design_svg(design))
 
 
 def _draw_curves(compared: Comparison, path: Path) -> str:
-    """Test loss and accuracy against the steps, at each rate; cells in the order of their widths."""
-    from nasight.report._curves import curves_svg
+    """Test loss and accuracy against the steps, at each learning rate; cells in the order of their widths."""
+    from nasight.report import curves_svg
 
     return _write(path, curves_svg(compared))
 

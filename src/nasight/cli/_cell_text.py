@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 def design_object(design: Design) -> dict[str, Any]:
     from nasight.anatomy import space_of
-    from nasight.anatomy._read import SIZES
     from nasight.spaces import load
 
+    of = load(design.space)
     found: dict[str, Any] = {"name": design.name, "space": design.space}
     for kind, graph in design.cells:
         space = space_of(graph)
@@ -24,9 +24,10 @@ def design_object(design: Design) -> dict[str, Any]:
         }
     whole = design.main != "normal" or len(design.cells) == 2
     found["idle_operations"] = design.idle
-    found["architecture"] = load(design.space).format(design.architecture()) if whole else None
+    found["architecture"] = of.format(design.architecture()) if whole else None
     found["parameters"] = design.parameters() if whole else None
-    found["network"] = {**SIZES[design.space], "inputs": [3, 32, 32], "classes": 10}
+    size = of.train_size("paper") or of.size()
+    found["network"] = {**size, "stages": of.stages, "inputs": [3, 32, 32], "classes": 10}
     return found
 
 
@@ -39,18 +40,18 @@ def design_text(found: dict[str, Any]) -> str:
         part = found[kind]
         line = f"  {kind:<12} width {part['width']:g}c, depth {part['depth']}"
         if part["standing"] is not None:
-            where = part["standing"]
-            spaces[where["space"]] = where
+            standing = part["standing"]
+            spaces[standing["space"]] = standing
             line += (
-                f"; of its space {where['width_percentile']:.1f} % are at most as wide, "
-                f"{where['depth_percentile']:.1f} % at most as deep, "
-                f"{where['as_wide_and_shallow']:.1f} % at least as wide and at most as deep"
+                f"; of its space {standing['width_percentile']:.1f} % are at most as wide, "
+                f"{standing['depth_percentile']:.1f} % at most as deep, "
+                f"{standing['as_wide_and_shallow']:.1f} % at least as wide and at most as deep"
             )
         lines.append(line)
     lines += [
-        f"  space        {where['space']}: {where['cells']:,}, the widest {where['largest_width']:g}c, "
-        f"the shallowest {where['smallest_depth']}"
-        for where in spaces.values()
+        f"  space        {standing['space']}: {standing['cells']:,}, the widest {standing['largest_width']:g}c, "
+        f"the shallowest {standing['smallest_depth']}"
+        for standing in spaces.values()
     ]
     if found["idle_operations"]:
         lines.append(
@@ -59,11 +60,14 @@ def design_text(found: dict[str, Any]) -> str:
     if found["parameters"] is not None:
         size = found["network"]
         lines.append(
-            f"  parameters   {found['parameters']:,} with {size['channels']} channels and {size['cells']} cells"
-            + (" a stage" if found["space"] == "nasbench201" else "")
+            f"  parameters   {found['parameters']:,} with "
+            + " and ".join(f"{value} {name}" for name, value in size.items() if name in ("channels", "cells", "width"))
+            + (" per stage" if size["stages"] > 1 else "")
         )
         lines.append(f"  architecture {found['architecture']}")
-    return "\n".join([*lines, f"  drawing      {found['svg']}"])
+    if found["svg"] is not None:
+        lines.append(f"  drawing      {found['svg']}")
+    return "\n".join(lines)
 
 
 def comparison_table(found: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nasight.cli._shared import DataFolder, Json
+from nasight.cli._shared import DataFolder, Json, examples
 
 if TYPE_CHECKING:
     from nasight.data import Available
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Which data sets are here, and how to get the others.", no_args_is_help=False)
 
 
-@app.callback(invoke_without_command=True, epilog="Example: nasight data")
+@app.callback(invoke_without_command=True, epilog=examples("nasight data", "nasight data get cifar-10"))
 def show(context: typer.Context, folder: DataFolder = None, as_json: Json = False) -> None:
     """Which data sets are here, and how to get the others."""
     if context.invoked_subcommand is not None:
@@ -36,7 +36,7 @@ def show(context: typer.Context, folder: DataFolder = None, as_json: Json = Fals
             typer.echo(f"{row.name}: {_where(row)}")
 
 
-@app.command(epilog="Example: nasight data get cifar-10 --folder data")
+@app.command(epilog=examples("nasight data get cifar-10 --folder data"))
 def get(
     name: Annotated[str, typer.Argument(help="fashion-mnist, mnist or cifar-10.")],
     folder: DataFolder = None,
@@ -71,7 +71,7 @@ def _table(rows: list[Available]) -> None:
 
 @contextmanager
 def _progress(*, quiet: bool) -> Iterator[Callable[[str, int, int | None], None] | None]:
-    """A bar on a terminal, a line a file otherwise, both on standard error; nothing when quiet."""
+    """A bar on a terminal, a line per file otherwise, both on standard error; nothing when quiet."""
     if quiet:
         yield None
     elif sys.stderr.isatty():

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nasight.cli._shared import DataFolder, Json, counters, counting, option
+from nasight.cli._shared import DataFolder, Json, counters, counting, examples, option
 
 if TYPE_CHECKING:
-    from nasight.report._diagnosis import Explanation
+    from nasight.studies import Explanation
 
-EXAMPLES = (
-    "Examples: nasight explain runs/a | nasight explain runs/a runs/b runs/c --json | "
-    "nasight explain runs/a --resolve | nasight explain runs/a --deep --out report.html"
+EXAMPLES = examples(
+    "nasight explain runs/a",
+    "nasight explain runs/a runs/b runs/c --json",
+    "nasight explain runs/a --resolve",
+    "nasight explain runs/a --deep --out report.html",
 )
 
 
@@ -25,7 +27,7 @@ def explain(
         bool, typer.Option("--deep", help="Compute the costly sections too: landscape, scores; minutes.")
     ] = False,
     level: Annotated[float, typer.Option(help="The level of each verdict.")] = 0.95,
-    examples: Annotated[int | None, option("At most so many held-out examples.", metavar="N")] = None,
+    examples: Annotated[int | None, option("At most this many held-out examples.", metavar="N")] = None,
     resolve: Annotated[
         bool, typer.Option("--resolve", help="Retrain the candidates briefly and say which is best.")
     ] = False,
@@ -37,7 +39,7 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """Say of each decision of a search whether it is safe, how sure that is, and what to do if it is not."""
-    from nasight.report.page import report
+    from nasight.studies import report
 
     with counters() as begin:
         found = report(
@@ -68,19 +70,13 @@ def _resolve(
     found: Explanation, preset: str, epochs: int | None, seeds: int, data: str | None, data_folder: str | None
 ) -> list[dict[str, Any]]:
     """The candidates after a short training, best first; judged by held-out training examples, not by the test part."""
-    from nasight.data import load
-    from nasight.report._run_data import retrain
-    from nasight.search import Run
+    from nasight.searching import Run
+    from nasight.studies import resolved
 
     run = Run(found.runs[0])
-    dataset = load(data or run.settings.data, folder=data_folder)
+    dataset = run.load_data(data, data_folder=data_folder, may_differ=True)
     with counting("training", "candidates trained", transient=True) as count:
-        short = retrain(run, found.candidates, dataset, preset=preset, epochs=epochs, seeds=seeds, progress=count)
-    rows = [
-        {"architecture": text, "accuracy": each.mean, "spread": each.spread, "found": i == 0}
-        for i, (text, each) in enumerate(zip(found.candidates, short, strict=True))
-    ]
-    return sorted(rows, key=lambda row: -row["accuracy"])
+        return resolved(run, found.candidates, dataset, preset=preset, epochs=epochs, seeds=seeds, progress=count)
 
 
 def _text(found: Explanation, trained: list[dict[str, Any]] | None) -> str:

@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nasight.cli._shared import DataFolder, Json
+from nasight.cli._shared import DataFolder, Json, examples
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import NDArray
 
-    from nasight.kernels import Bound
-    from nasight.kernels._activations import Array
+    from nasight.kernels import KernelBound
 
-EXAMPLES = (
-    "Examples: nasight kernel --activations relu,tanh,swish --skips 1,0 --data digits --samples 200 | "
-    "nasight kernel --activations relu,relu --skips 1 --samples 50 --width 1024 --json"
+    Array = NDArray[np.float64]
+
+EXAMPLES = examples(
+    "nasight kernel --activations relu,tanh,swish --skips 1,0 --data digits --samples 200",
+    "nasight kernel --activations relu,relu --skips 1 --samples 50 --width 1024 --json",
 )
 NUMBERS = (
     ("smallest eigenvalue", "smallest"),
@@ -53,10 +55,9 @@ def kernel(
     """The infinite-width kernel of a network with mixed activations and skips: spectrum and bounds."""
     import numpy as np
 
-    from nasight.kernels import ntk, schur_bound, theorem_1, theorem_1_printed, theorem_2, theorem_3
-    from nasight.kernels._activations import checked
+    from nasight.kernels import checked_layers, ntk, schur_bound, theorem_1, theorem_1_printed, theorem_2, theorem_3
 
-    names, alphas = checked(*_network(activations, skips))
+    names, alphas = checked_layers(*_network(activations, skips))
     if width is not None and (width < 1 or any(alpha not in (0, 1) for alpha in alphas)):
         raise RequestError(
             f"--width takes a positive number and skips of 0 or 1, got {width} and {skips or 'no skips'}"
@@ -109,7 +110,8 @@ def _rows(data: str, samples: int, seed: int, folder: str | None) -> tuple[Array
     import numpy as np
     import torch
 
-    from nasight.data import generator_for, load
+    from nasight.data import load
+    from nasight.reproducible import generator_for
 
     dataset = load(data, folder=folder)
     total = len(dataset.train_y)
@@ -133,9 +135,9 @@ def _finite(
 
     from nasight.kernels import empirical_ntk
     from nasight.reproducible import seeded
-    from nasight.spaces._mlp import Mlp
+    from nasight.spaces.mlp import Mlp
 
-    space = Mlp(len(names) + 1, slope=slope, parametrisation="ntk")
+    space = Mlp(len(names) + 1, slope=slope, parametrization="ntk")
     skips = ",".join(f"{alpha:.0f}" for alpha in alphas)
     arch = space.parse(",".join(names) + (f"/{skips}" if skips else ""))
     with seeded("kernel", "network", seed):
@@ -177,7 +179,7 @@ def _save(out: str, **arrays: np.ndarray[Any, Any]) -> None:
     write_atomic(Path(out), buffer.getvalue())
 
 
-def _describe(result: dict[str, Any], bounds: list[Bound], out: str | None) -> str:
+def _describe(result: dict[str, Any], bounds: list[KernelBound], out: str | None) -> str:
     skips = ",".join(f"{alpha:g}" for alpha in result["skips"]) or "none"
     lines = [
         f"{','.join(result['activations'])}, skips {skips}, {result['form']} kernel",
@@ -198,7 +200,7 @@ def _describe(result: dict[str, Any], bounds: list[Bound], out: str | None) -> s
     return "\n".join([*lines, *(["", f"kernel  {out}"] if out else [])])
 
 
-def _bound_lines(bound: Bound) -> list[str]:
+def _bound_lines(bound: KernelBound) -> list[str]:
     ends = [
         f"{label} {value:.6g}"
         for label, value in (("at least", bound.lower), ("at most", bound.upper))

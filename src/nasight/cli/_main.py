@@ -8,35 +8,42 @@ from typing import Annotated
 
 import typer
 
-from nasight import __version__
 from nasight.cli import _cell, _data, _explain, _export, _kernel, _score, _search, _select, _table, _train, _trust
 from nasight.errors import RequestError, RunError
+from nasight.version import VERSION
 
+CONTEXT = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(
     help="Neural architecture search with shared weights, and the insight to trust what it finds.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings=CONTEXT,
+    invoke_without_command=True,
 )
-app.command(epilog=_search.EXAMPLES)(_search.search)
-app.command()(_train.train)
-app.command(epilog=_explain.EXAMPLES)(_explain.explain)
-app.command(epilog=_score.EXAMPLES)(_score.score)
-app.command(epilog=_kernel.EXAMPLES)(_kernel.kernel)
-app.command(epilog=_select.EXAMPLES)(_select.select)
-app.command(epilog=_cell.EXAMPLES)(_cell.cell)
-app.command(epilog=_export.EXAMPLES)(_export.export)
-app.add_typer(_data.app, name="data")
-app.add_typer(_table.app, name="table")
-app.add_typer(_trust.app, name="trust")
+app.command(epilog=_search.EXAMPLES, context_settings=CONTEXT)(_search.search)
+app.command(epilog=_train.EXAMPLES, context_settings=CONTEXT)(_train.train)
+app.command(epilog=_explain.EXAMPLES, context_settings=CONTEXT)(_explain.explain)
+app.command(epilog=_score.EXAMPLES, context_settings=CONTEXT)(_score.score)
+app.command(epilog=_kernel.EXAMPLES, context_settings=CONTEXT)(_kernel.kernel)
+app.command(epilog=_select.EXAMPLES, context_settings=CONTEXT)(_select.select)
+app.command(epilog=_cell.EXAMPLES, context_settings=CONTEXT)(_cell.cell)
+app.command(epilog=_export.EXAMPLES, context_settings=CONTEXT)(_export.export)
+for _name, _group in (("data", _data.app), ("table", _table.app), ("trust", _trust.app)):
+    app.add_typer(_group, name=_name, context_settings=CONTEXT)
 
 
 @app.callback()
 def root(
+    context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
 ) -> None:
+    """Neural architecture search with shared weights, and the insight to trust what it finds."""
     if version:
-        typer.echo(f"nasight {__version__}")
+        typer.echo(f"nasight {VERSION}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
         raise typer.Exit
 
 

@@ -8,12 +8,11 @@ from typing import Any
 
 import typer
 from rich.console import Console, RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 from rich.text import Text
 
-from nasight.search import Progress
-from nasight.search._settings import SearchSettings
+from nasight.searching import Progress, SearchSettings
 
 # An operation's kernel is square: its side says it.
 SHORT = (
@@ -34,7 +33,7 @@ def epoch_line(row: Mapping[str, Any], epochs: int) -> str:
 
 def figures(row: Mapping[str, Any]) -> str:
     discrete = "no network" if row["discrete_accuracy"] is None else f"{row['discrete_accuracy']:.1f} %"
-    return f"valid {row['valid_accuracy']:.1f} %, discretised {discrete}, entropy {row['entropy']:.3f}"
+    return f"valid {row['valid_accuracy']:.1f} %, discretized {discrete}, entropy {row['entropy']:.3f}"
 
 
 def compact(architecture: str) -> str:
@@ -53,7 +52,9 @@ def compact(architecture: str) -> str:
 
 
 class Lines(Progress):
-    """One plain line an epoch, on standard error."""
+    """One plain line per epoch, on standard error; of other pieces, one at every tenth of them."""
+
+    tenths = 0
 
     def begin(self, settings: SearchSettings, steps: int, done: int) -> None:
         self.epochs = settings.epochs
@@ -62,6 +63,14 @@ class Lines(Progress):
 
     def epoch(self, row: Mapping[str, Any]) -> None:
         typer.echo(epoch_line(row, self.epochs), err=True)
+
+    def count(self, noun: str, done: int, total: int) -> None:
+        if total and done * 10 // total > self.tenths:
+            self.tenths = done * 10 // total
+            typer.echo(f"{done} of {total} {noun}", err=True)
+
+    def note(self, text: str) -> None:
+        typer.echo(text, err=True)
 
 
 class _BarAndCell(Bars):
@@ -88,7 +97,8 @@ class Bar(Progress):
             console=console or Console(stderr=True),
             transient=True,
         )
-        self.said = ""
+        self.last_line = ""
+        self.task: TaskID | None = None
 
     def begin(self, settings: SearchSettings, steps: int, done: int) -> None:
         self.epochs = settings.epochs
@@ -96,10 +106,20 @@ class Bar(Progress):
         self.bars.start()
 
     def step(self, epoch: int, step: int) -> None:
-        self.bars.advance(self.task)
+        if self.task is not None:
+            self.bars.advance(self.task)
+
+    def count(self, noun: str, done: int, total: int) -> None:
+        if self.task is None:
+            self.task = self.bars.add_task(noun, total=total)
+            self.bars.start()
+        self.bars.update(self.task, completed=done, total=total)
+
+    def note(self, text: str) -> None:
+        self.bars.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def epoch(self, row: Mapping[str, Any]) -> None:
-        self.said = epoch_line(row, self.epochs)
+        self.last_line = epoch_line(row, self.epochs)
         self.bars.lines = (
             f"epoch {row['epoch'] + 1}/{self.epochs}: {figures(row)}",
             f"cell {compact(row['architecture'])}",
@@ -110,6 +130,6 @@ class Bar(Progress):
     def close(self) -> None:
         """Take the bar away and leave the last epoch's line; the cursor comes back after an interrupt too."""
         self.bars.stop()
-        if self.said:
-            self.bars.console.print(self.said, highlight=False, markup=False, soft_wrap=True)
-            self.said = ""
+        if self.last_line:
+            self.bars.console.print(self.last_line, highlight=False, markup=False, soft_wrap=True)
+            self.last_line = ""

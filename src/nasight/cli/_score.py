@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nasight.cli._shared import DataFolder, Json, counting
+from nasight.cli._shared import DataFolder, Json, counting, examples, given, table
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
     from nasight.kernels import Scores
 
-EXAMPLES = (
-    "Examples: nasight score --space nasbench201 --metric eigen,knas,naswot,te-nas,nasi --data cifar-10 --sample 1000 "
-    "--out runs/s | nasight score --metric eigen --data digits --all --out runs/all | nasight score --resume runs/s | "
-    "nasight score --metric eigen,mine.py:depth --data digits --sample 50"
+EXAMPLES = examples(
+    "nasight score --metric eigen,knas,naswot,te-nas,nasi --data cifar-10 --sample 1000 --out runs/s",
+    "nasight score --metric eigen --data digits --all --out runs/all",
+    "nasight score --resume runs/s",
+    "nasight score --metric eigen,mine.py:depth --data digits --sample 50",
 )
 SAMPLE = 100
 
@@ -31,7 +32,7 @@ def score(
     ] = "eigen",
     data: Annotated[str, typer.Option(help="A data set by name, an .npz file or an image folder.")] = "digits",
     sample: Annotated[
-        int | None, typer.Option(help=f"So many different architectures (default: {SAMPLE}).", metavar="N")
+        int | None, typer.Option(help=f"This many different architectures (default: {SAMPLE}).", metavar="N")
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="One architecture of each form of the space.")] = False,
     arch: Annotated[
@@ -43,7 +44,7 @@ def score(
         int | None, typer.Option(help="Examples for every metric (default: each its own).", metavar="N")
     ] = None,
     resolution: Annotated[
-        int, typer.Option(help="Shrink larger images to so many pixels a side; 0: leave them.", metavar="N")
+        int, typer.Option(help="Shrink larger images to this many pixels per side; 0: leave them.", metavar="N")
     ] = 16,
     channels: Annotated[int | None, typer.Option(help="Channels of the first cell.", metavar="N")] = None,
     cells: Annotated[
@@ -52,11 +53,9 @@ def score(
     width: Annotated[int | None, typer.Option(help="Width of the layers (mlp).", metavar="N")] = None,
     layers: Annotated[int | None, typer.Option(help="Layers (mlp).", metavar="N")] = None,
     out: Annotated[
-        str | None, typer.Option(help="Keep the scores here; go on where a call stopped.", metavar="FOLDER")
+        str | None, typer.Option(help="Keep the scores here; resume where a call stopped.", metavar="FOLDER")
     ] = None,
-    resume: Annotated[
-        str | None, typer.Option(help="Go on with the last call on this folder.", metavar="FOLDER")
-    ] = None,
+    resume: Annotated[str | None, typer.Option(help="Resume the last call on this folder.", metavar="FOLDER")] = None,
     workers: Annotated[int | None, typer.Option(help="Processes (default: as many as cores).", metavar="N")] = None,
     data_folder: DataFolder = None,
     list_scores: Annotated[bool, typer.Option("--list", help="Print the score table and exit.")] = False,
@@ -77,7 +76,6 @@ def score(
                 found = resume_score(resume, data_folder=data_folder, workers=workers, progress=report)
             else:
                 _one_of(sample, every, arch)
-                size = {"channels": channels, "cells": cells, "width": width}
                 found = start(
                     space,
                     metric,
@@ -86,7 +84,7 @@ def score(
                     sample=None if every or arch else sample if sample is not None else SAMPLE,
                     all_distinct=every,
                     seed=seed,
-                    size={key: value for key, value in size.items() if value is not None},
+                    size=given(channels=channels, cells=cells, width=width),
                     batch=batch,
                     resolution=resolution or None,
                     space_options=None if layers is None else {"layers": layers},
@@ -98,7 +96,7 @@ def score(
         except KeyboardInterrupt:
             place = resume or out
             if place is not None:
-                typer.echo(f"stopped; go on with: nasight score --resume {place}", err=True)
+                typer.echo(f"stopped; resume with: nasight score --resume {place}", err=True)
             raise
     if as_json:
         typer.echo(json.dumps({**found.to_dict(), "run": resume or out}))
@@ -117,7 +115,7 @@ def _text(found: Scores, top: int, out: str | None) -> str:
         lines[0] += f", {len(found.failed)} without a score of some kind (worst)"
     for metric in found.values:
         better = "highest" if found.directions[metric] == "high" else "lowest"
-        lines += ["", f"{metric}: {better} first, {1e3 * found.seconds[metric]:.0f} ms a form"]
+        lines += ["", f"{metric}: {better} first, {1e3 * found.seconds[metric]:.0f} ms per form"]
         lines += [f"  {value:>14.6g}  {text}" for text, value in found.top(metric, top)]
     if len(found.values) > 1:
         lines += ["", "rank correlation (Spearman; every metric turned so that more is better)"]
@@ -158,7 +156,4 @@ def _list(as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({"scores": rows}))
         return
-    table = [tuple(rows[0]), *(tuple(str(value) for value in row.values()) for row in rows)]
-    widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
-    for row in table:
-        typer.echo("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip())
+    typer.echo("\n".join(table([tuple(rows[0]), *(tuple(map(str, row.values())) for row in rows)])))

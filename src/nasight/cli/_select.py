@@ -10,20 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nasight.cli._shared import DataFolder, Json, option
+from nasight.cli._shared import DataFolder, Json, examples, option
 from nasight.cli._table import seconds
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
-    from nasight.features import Selection
+    from nasight.features import SelectedMap
     from nasight.trust.bounds import Bound
 
-EXAMPLES = (
-    "Examples: nasight select --maps fourier --data cifar-10 --configs 256 --dimension 10000 "
-    "--method fast-weight-sharing --out runs/f | "
-    "nasight select --maps ngrams --data imdb --dimension 1048576 --out runs/g | "
-    "nasight select --data my.csv --target label --bounds | "
-    "nasight select --resume runs/f"
+EXAMPLES = examples(
+    "nasight select --maps fourier --data cifar-10 --configs 256 --dimension 10000 --out runs/f",
+    "nasight select --maps ngrams --data imdb --dimension 1048576 --out runs/g",
+    "nasight select --data my.csv --target label --bounds",
+    "nasight select --resume runs/f",
 )
 
 
@@ -37,10 +36,10 @@ def select(
     validation: Annotated[
         str | None, option("A share, a number of last rows, or test (half of it); the data's own rule else.")
     ] = None,
-    examples: Annotated[int | None, option("At most so many training rows.", metavar="N")] = None,
+    examples: Annotated[int | None, option("At most this many training rows.", metavar="N")] = None,
     score: Annotated[str, typer.Option(help="Compare configurations by accuracy or loss.")] = "accuracy",
-    max_calls: Annotated[int | None, option("Stop after so many solver calls.", metavar="N")] = None,
-    max_seconds: Annotated[str | None, option("Stop after so long: 90s, 5m, 1h.", metavar="TIME")] = None,
+    max_calls: Annotated[int | None, option("Stop after this many solver calls.", metavar="N")] = None,
+    max_seconds: Annotated[str | None, option("Stop after this time: 90s, 5m, 1h.", metavar="TIME")] = None,
     clock: Annotated[str, typer.Option(help="Which seconds count: wall or cpu.")] = "wall",
     penalty: Annotated[float, typer.Option(help="Ridge's lambda.")] = 0.5,
     memory: Annotated[str | None, option("What a solver call may take: 4G, 500M.", metavar="SIZE")] = None,
@@ -54,14 +53,14 @@ def select(
     ] = False,
     delta: Annotated[float, typer.Option(help="The bounds' probability of failure, in each of their steps.")] = 0.05,
     out: Annotated[str | None, option("The run folder (default: runs/select-MAPS-METHOD-SEED).", metavar="F")] = None,
-    resume: Annotated[str | None, option("Go on with an interrupted run.", metavar="RUN")] = None,
+    resume: Annotated[str | None, option("Resume an interrupted run.", metavar="RUN")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a run that is in --out.")] = False,
     folder: DataFolder = None,
     listing: Annotated[bool, typer.Option("--list", help="List the methods and leave.")] = False,
     as_json: Json = False,
 ) -> None:
     """Choose a feature map for a linear model with shared weights."""
-    from nasight.features import resume as go_on
+    from nasight.features import resume as resume_selection
     from nasight.features import select as start
 
     if listing:
@@ -70,7 +69,7 @@ def select(
     _check_delta(delta)
     with _progress() as progress:
         if resume is not None:
-            selection = go_on(resume, data_folder=folder, progress=progress)
+            selection = resume_selection(resume, data_folder=folder, progress=progress)
         else:
             selection = start(
                 maps,
@@ -106,7 +105,7 @@ def select(
 
 
 def _promises(bounds: list[Bound]) -> list[str]:
-    """A line a bound, and what they assume below, each text once."""
+    """A line per bound, and what they assume below, each text once."""
     notes = list(dict.fromkeys(bound.assumptions for bound in bounds))
     lines = ["", "excess risk, at most, of losses between 0 and 1:"]
     for bound in bounds:
@@ -121,7 +120,7 @@ def _promises(bounds: list[Bound]) -> list[str]:
     ]
 
 
-def _describe(selection: Selection) -> list[str]:
+def _describe(selection: SelectedMap) -> list[str]:
     r = selection.result
     config = ", ".join(f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
                        for name, value in r["config"].items())  # fmt: skip
@@ -150,13 +149,13 @@ def _check_delta(delta: float) -> None:
 
 
 def _list(as_json: bool) -> None:
-    from nasight.features import METHODS
+    from nasight.features import SELECTION_METHODS
 
     if as_json:
-        rows = [{"method": m.name, "configs": m.configs, "about": m.about} for m in METHODS.values()]
+        rows = [{"method": m.name, "configs": m.configs, "about": m.about} for m in SELECTION_METHODS.values()]
         typer.echo(json.dumps({"methods": rows}))
         return
-    for row in METHODS.values():
+    for row in SELECTION_METHODS.values():
         typer.echo(f"{row.name:20} {row.configs:4}  {row.about}")
 
 
@@ -173,7 +172,7 @@ def call_line(row: dict[str, Any], total: int | None) -> str:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[dict[str, Any], int | None], None]]:
-    """A bar with the time left on a terminal, a line a call otherwise; both on standard error."""
+    """A bar with the time left on a terminal, a line per call otherwise; both on standard error."""
     if not sys.stderr.isatty():
         yield lambda row, total: typer.echo(call_line(row, total), err=True)
         return

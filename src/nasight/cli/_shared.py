@@ -9,22 +9,75 @@ from typing import Annotated, Any
 
 import typer
 
+from nasight.options import settings_of
 
-def option(help: str, *names: str, metavar: str | None = None) -> Any:
+WHAT, LENGTH, SIZE, MACHINE, OUTPUT = "What", "How long", "How large", "Machine", "Output"
+"""Groups of options in a help text."""
+
+
+def plain(text: str) -> str:
+    """A help text whose square brackets the terminal's markup leaves alone."""
+    return text.replace("[", "\\[")
+
+
+def examples(*lines: str) -> str:
+    """The end of a help text: one example per line."""
+    return "\n\n".join(["Examples:" if len(lines) > 1 else "Example:", *(plain(f"  {line}") for line in lines)])
+
+
+def option(help: str, *names: str, metavar: str | None = None, group: str | None = None) -> Any:
     """An option whose default the help text says itself, or need not say."""
-    return typer.Option(*names, help=help, metavar=metavar, show_default=False)
+    return typer.Option(*names, help=plain(help), metavar=metavar, show_default=False, rich_help_panel=group)
+
+
+def choice(help: str, *names: str, metavar: str | None = None, group: str | None = None) -> Any:
+    """An option whose default is shown."""
+    return typer.Option(*names, help=plain(help), metavar=metavar, rich_help_panel=group)
+
+
+def setting(options: type, name: str, *names: str) -> Any:
+    """The option of a setting that a function takes by this name: the same words, in the same group."""
+    _, about = settings_of(options)[name]
+    return option(about.help, *names, metavar=about.metavar, group=about.group)
 
 
 DataFolder = Annotated[
     str | None,
-    option("The data folder; else $NASIGHT_DATA, else your cache.", "--data-folder", "--folder", metavar="F"),
+    option(
+        "The data folder; else $NASIGHT_DATA, else your cache.",
+        "--data-folder",
+        "--folder",
+        metavar="F",
+        group=MACHINE,
+    ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output and nothing else.")]
+Json = Annotated[bool, choice("One JSON object on standard output and nothing else.", "--json", group=OUTPUT)]
+DATA = "A data set by name, an .npz file or an image folder."
+CELLS = "Cells (nasbench201, nasbench1shot1: in each of three stages)."
+Channels = Annotated[int | None, option("Channels of the first cell.", metavar="N", group=SIZE)]
+Cells = Annotated[int | None, option(CELLS, metavar="N", group=SIZE)]
+Width = Annotated[int | None, option("Width of the layers (mlp).", metavar="N", group=SIZE)]
+Layers = Annotated[int | None, option("Layers (mlp).", metavar="N", group=SIZE)]
+
+
+def given(**values: Any) -> dict[str, Any]:
+    """Those that were given."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
 @contextmanager
-def counting(noun: str, said: str, *, transient: bool = False) -> Iterator[Callable[[int, int], None]]:
-    """A bar with the time left on a terminal, a line `DONE of TOTAL SAID` at every tenth otherwise."""
+def interruptible() -> Iterator[None]:
+    """What interrupted work has to say is said here: the parser keeps only the exit code of an interrupt."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        typer.echo(f"nasight: {stop or 'interrupted'}", err=True)
+        raise typer.Exit(130) from None
+
+
+@contextmanager
+def counting(noun: str, ending: str, *, transient: bool = False) -> Iterator[Callable[[int, int], None]]:
+    """A bar with the time left on a terminal, a line `DONE of TOTAL ENDING` at every tenth otherwise."""
     if sys.stderr.isatty():
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -40,7 +93,7 @@ def counting(noun: str, said: str, *, transient: bool = False) -> Iterator[Calla
         nonlocal tenths
         if total and done * 10 // total > tenths:
             tenths = done * 10 // total
-            typer.echo(f"{done} of {total} {said}", err=True)
+            typer.echo(f"{done} of {total} {ending}", err=True)
 
     yield line
 
@@ -55,3 +108,14 @@ def counters() -> Iterator[Callable[[str], Callable[[int, int], None]]]:
             return stack.enter_context(counting(noun, noun, transient=True))
 
         yield begin
+
+
+def table(rows: list[tuple[str, ...]]) -> list[str]:
+    """Rows as lines whose columns stand under each other."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def epochs_text(number: int) -> str:
+    """1 -> '1 epoch', 2 -> '2 epochs'."""
+    return f"{number} epoch{'' if number == 1 else 's'}"

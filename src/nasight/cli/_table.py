@@ -10,13 +10,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nasight.cli._shared import DataFolder, Json, counting
+from nasight.cli._shared import DataFolder, Json, counting, examples
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
-    from nasight.tables import Row, Table
+    from nasight.tables import Table, TableRow
 
-app = typer.Typer(help="Query a tabular benchmark; race search methods on it.", no_args_is_help=True)
+app = typer.Typer(help="Query a tabular benchmark; race search methods on it.")
+
+
+@app.callback(invoke_without_command=True)
+def _tables(context: typer.Context) -> None:
+    """Query a tabular benchmark; race search methods on it."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
 
 Source = Annotated[
     str | None,
@@ -30,8 +38,10 @@ UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 @app.command(
-    epilog="Example: nasight table query "
-    "'|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|skip_connect~0|nor_conv_3x3~1|nor_conv_3x3~2|'"
+    epilog=examples(
+        "nasight table query "
+        "'|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|skip_connect~0|nor_conv_3x3~1|nor_conv_3x3~2|'"
+    )
 )
 def query(
     architecture: Annotated[str, typer.Argument(help="A cell, in the benchmark's notation (quote it).")],
@@ -51,8 +61,10 @@ def query(
 
 
 @app.command(
-    epilog="Examples: nasight table race --methods rs,rea,reinforce,bohb,hyperband --dataset c10 --budget 20000s "
-    "--trials 500 --out races/a | nasight table race --runs runs/*"
+    epilog=examples(
+        "nasight table race --methods rs,rea,reinforce,bohb,hyperband --budget 20000s --trials 500 --out races/a",
+        "nasight table race --runs runs/*",
+    )
 )
 def race(
     more: Annotated[list[str] | None, typer.Argument(help="More runs: what a shell makes of --runs runs/*.")] = None,
@@ -66,7 +78,7 @@ def race(
         list[str] | None, typer.Option(help="Runs of nasight search to look up beside them.", metavar="FOLDER")
     ] = None,
     out: Annotated[
-        str | None, typer.Option(help="Keep trials, race.json and race.html here; go on where a race stopped.")
+        str | None, typer.Option(help="Keep trials, race.json and race.html here; resume where a race stopped.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Everything random follows from it.")] = 0,
     workers: Annotated[int | None, typer.Option(help="Processes (default: as many as cores).", metavar="N")] = None,
@@ -75,7 +87,7 @@ def race(
     as_json: Json = False,
 ) -> None:
     """Black-box searches on a table, and weight-sharing runs beside them."""
-    from nasight.report._race import race_page, race_text
+    from nasight.report import race_page, race_text
     from nasight.runs import write_atomic
     from nasight.tables import load
     from nasight.tables import race as start
@@ -126,7 +138,7 @@ def _expand(patterns: list[str], *, asked: bool) -> list[str]:
     return folders
 
 
-def _describe(row: Row, table: Table) -> str:
+def _describe(row: TableRow, table: Table) -> str:
     lines = [row.architecture, f"computes {row.canonical}", ""]
     if row.parameters is not None:
         lines += [f"  parameters   {row.parameters:.3f} million (CIFAR-10)"]

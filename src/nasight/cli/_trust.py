@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nasight.cli._shared import DataFolder, Json, counters, option
+from nasight.cli._shared import DataFolder, Json, counters, examples, option
 
 if TYPE_CHECKING:
-    from nasight.report._ranking import RankedSample
-    from nasight.trust import Check
-    from nasight.trust._check import Array
+    import numpy as np
+    from numpy.typing import NDArray
 
-app = typer.Typer(help="When may the arg max of a search be believed?", no_args_is_help=True)
+    from nasight.studies import RankedSample
+    from nasight.trust import Check
+
+app = typer.Typer(help="When may the arg max of a search be believed?")
 
 EXAMPLES, WIDTH, INPUTS = 2_000, 16, 8
 # Activations and their weights; y is the mixture itself, so every answer is known.
@@ -25,12 +27,14 @@ CASES = (
 )
 
 
-@app.callback()
-def _trust() -> None:
+@app.callback(invoke_without_command=True)
+def _trust(context: typer.Context) -> None:
     """When may the arg max of a search be believed?"""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
-@app.command(epilog="Example: nasight trust demo --seed 1")
+@app.command(epilog=examples("nasight trust demo --seed 1"))
 def demo(
     seed: Annotated[int, typer.Option(help="The two-layer network and its inputs follow from it.")] = 0,
     as_json: Json = False,
@@ -56,18 +60,18 @@ def demo(
 
 
 @app.command(
-    epilog="Examples: nasight trust ranking runs/a | nasight trust ranking runs/a --sample 200 --table nasbench201"
+    epilog=examples("nasight trust ranking runs/a", "nasight trust ranking runs/a --sample 200 --table nasbench201")
 )
 def ranking(
     run: Annotated[str, typer.Argument(help="A finished search.")],
-    sample: Annotated[int, typer.Option(help="So many different architectures.", metavar="N")] = 20,
+    sample: Annotated[int, typer.Option(help="This many different architectures.", metavar="N")] = 20,
     table: Annotated[
         str | None, option("Look accuracies up (nasbench201, or a path) instead of training.", metavar="TABLE")
     ] = None,
     metric: Annotated[str, typer.Option(help="Scores without training, joined by commas; or none.")] = "naswot",
     level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
     examples: Annotated[
-        int | None, option("At most so many held-out examples for shared weights.", metavar="N")
+        int | None, option("At most this many held-out examples for shared weights.", metavar="N")
     ] = None,
     seed: Annotated[int, typer.Option(help="The sample follows from it.")] = 0,
     preset: Annotated[str, typer.Option(help="How each is trained: tiny or small.")] = "tiny",
@@ -78,7 +82,7 @@ def ranking(
     as_json: Json = False,
 ) -> None:
     """How well architecture weights, shared weights and train-free scores rank a sample of architectures."""
-    from nasight.report._ranking import rank
+    from nasight.studies import rank
 
     with counters() as begin:
         found = rank(
@@ -122,19 +126,19 @@ def _interval(value: float | None, interval: tuple[float, float] | None) -> str:
     return "-" if value is None or interval is None else f"{value:+.2f} ({interval[0]:+.2f} to {interval[1]:+.2f})"
 
 
-def _network(activations: tuple[str, ...], seed: int) -> Array:
+def _network(activations: tuple[str, ...], seed: int) -> NDArray[np.float64]:
     """f_s(x) = v s(W x) for each activation s with the same W and v, (activations, examples)."""
     import numpy as np
     import torch
 
-    from nasight.spaces._mlp import Mlp
+    from nasight.spaces.mlp import Mlp
 
     rng = np.random.default_rng(seed)
     x = torch.tensor(rng.normal(size=(EXAMPLES, INPUTS)))
     w = torch.tensor(rng.normal(size=(INPUTS, WIDTH)) / INPUTS**0.5)
     v = torch.tensor(rng.normal(size=WIDTH) / WIDTH**0.5)
     space = Mlp(layers=2)
-    outputs: Array = np.stack([(space.activation(name)(x @ w) @ v).numpy() for name in activations])
+    outputs: NDArray[np.float64] = np.stack([(space.form.activation(name)(x @ w) @ v).numpy() for name in activations])
     return outputs
 
 

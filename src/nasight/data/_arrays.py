@@ -17,11 +17,24 @@ def from_arrays(
     name: str,
     arrays: tuple[Any, ...],
     *,
-    source: str,
+    source: str = "arrays",
     classes: tuple[str, ...] | None = None,
     augmentation: Augment | None = None,
 ) -> Dataset:
-    """The data set of arrays (x, y) or (x, y, x_test, y_test); the arrays are copied."""
+    """The data set of arrays, which are copied.
+
+    Parameters
+    ----------
+    name : what the data set is called.
+    arrays : (x, y) or (x, y, x_test, y_test), as numpy arrays, tensors or lists. x holds images (n, h, w), (n, c, h, w)
+        or (n, h, w, 3), or vectors (n, d); y holds class numbers 0 to k - 1, (n,).
+    source : where the arrays come from, for messages.
+    classes : the names of the classes; their numbers by default.
+    augmentation : which random changes keep a label; by default images may be shifted by an eighth and flipped.
+
+    >>> from_arrays("dots", (np.zeros((4, 8, 8), np.uint8), [0, 1, 0, 1])).inputs
+    (1, 8, 8)
+    """
     if len(arrays) not in (2, 4):
         raise RequestError(f"data must be (x, y) or (x, y, x_test, y_test), got {len(arrays)} arrays")
     tensors: list[Tensor | None] = [examples(arrays[0], "x"), labels(arrays[1], "y"), None, None]
@@ -61,7 +74,7 @@ def labels(value: Any, what: str) -> Tensor:
     if y.dim() == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.dim() != 1:
-        raise RequestError(f"{what} must hold one class number a row, got shape {tuple(y.shape)}")
+        raise RequestError(f"{what} must hold one class number per row, got shape {tuple(y.shape)}")
     if y.is_complex():
         raise RequestError(f"{what} must hold whole numbers, got {y.dtype}")
     if y.is_floating_point():

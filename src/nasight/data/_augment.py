@@ -13,7 +13,14 @@ from nasight.errors import RequestError
 
 @dataclass(frozen=True, slots=True)
 class Augment:
-    """Which random changes keep a label: a shift of up to `crop` pixels, a flip, a hole of side `cutout`."""
+    """Which random changes keep a label.
+
+    Parameters
+    ----------
+    crop : images are shifted by up to this many pixels.
+    flip : whether images are mirrored, half of the time.
+    cutout : the side, in pixels, of a square hole; 0 for none.
+    """
 
     crop: int = 4
     flip: bool = True
@@ -31,10 +38,16 @@ def default_augment(inputs: tuple[int, ...]) -> Augment | None:
 
 
 def augment(batch: Tensor, generator: torch.Generator, *, crop: int = 4, flip: bool = True, cutout: int = 0) -> Tensor:
-    """The batch (b, c, h, w) with every image shifted, flipped and cut out at random; a new tensor.
+    """The batch with every image shifted, flipped and cut out at random; a new tensor.
 
-    Shifts fill with zeros, as does the hole: a square of side `cutout` around a random pixel, the part of
-    it that is inside the image (DeVries & Taylor, 2017).
+    Shifts fill with zeros, as does the hole: a square around a random pixel, the part of it that is inside the image
+    (DeVries & Taylor, 2017).
+
+    Parameters
+    ----------
+    batch : images (b, c, h, w).
+    generator : where the randomness comes from.
+    crop, flip, cutout : as in `Augment`.
 
     >>> images = torch.rand(8, 3, 32, 32)
     >>> augment(images, torch.Generator().manual_seed(0), crop=4, flip=True).shape

@@ -18,10 +18,17 @@ MOST_CLASSES = 1000
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Examples and their classes: images (n, c, h, w) as uint8 or float32, or vectors (n, d) as float32.
+    """Examples and their classes; `load` makes one from a name, a file, a folder or arrays.
 
-    Labels are int64, 0 to k - 1, and every class has an example in the training part. `augmentation` says
-    which random changes keep the label. `load` makes one from a name, a file, a folder or arrays.
+    Parameters
+    ----------
+    name : what the data set is called.
+    train_x : images (n, c, h, w) as uint8 or float32, or vectors (n, d) as float32.
+    train_y : int64 labels 0 to k - 1, (n,); every class has an example.
+    test_x, test_y : the test part, alike, or None.
+    classes : the name of each class.
+    source : where the data come from, for messages.
+    augmentation : which random changes keep the label; None for none.
     """
 
     name: str
@@ -52,6 +59,7 @@ class Dataset:
 
     @property
     def n_classes(self) -> int:
+        """The number of classes."""
         return len(self.classes)
 
     @cached_property
@@ -67,7 +75,13 @@ class Dataset:
         return digest.hexdigest()
 
     def split(self, share: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """The training rows in two stratified random parts: a `share` of them, and the rest."""
+        """The numbers of the training rows in two stratified random parts: a `share` of them, and the rest.
+
+        >>> from nasight.data import load
+        >>> first, rest = load("digits").split(0.5, torch.Generator().manual_seed(0))
+        >>> len(first), len(rest)
+        (718, 719)
+        """
         rows = len(self.train_y)
         first = self._rows(share)
         if rows - first < self.n_classes:

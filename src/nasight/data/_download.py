@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 from nasight.data._files import find, read_named
-from nasight.data._sources import Source, data_folder, source_named
+from nasight.data._registry import registered_names
+from nasight.data._sources import SOURCES, DataSource, data_folder, unknown_name
 from nasight.errors import RequestError, RunError
 
 CHUNK = 1 << 18
@@ -32,11 +33,22 @@ def get(
     mirror: str | None = None,
     progress: Progress | None = None,
 ) -> Path:
-    """The folder of a named data set, after downloading what is missing from its owner's address or a mirror of it.
+    """The folder of a named data set, after downloading what is missing.
 
     A set that is here and whole is left as it is. An interrupted download leaves FILE.part and continues there.
+
+    Parameters
+    ----------
+    name : fashion-mnist, mnist or cifar-10.
+    folder : the data folder; $NASIGHT_DATA or the user's cache by default.
+    mirror : an http or https address that holds the same files under the same names; the owner's by default.
+    progress : called with the file, the bytes that are here, and the bytes in all where the server says so.
     """
-    source = source_named(name)
+    if name in registered_names():
+        raise RequestError(f"data set {name!r} was registered and needs no download")
+    if name not in SOURCES:
+        raise unknown_name(name, registered_names())
+    source = SOURCES[name]
     if source.downloads is None:
         raise RequestError(f"data set {name!r} comes with scikit-learn and needs no download")
     address = source.address if mirror is None else mirror.rstrip("/") + "/"
@@ -59,7 +71,7 @@ def get(
     return place
 
 
-def _whole(source: Source, root: Path) -> bool:
+def _whole(source: DataSource, root: Path) -> bool:
     """Whether the data folder itself holds the set, and it can be read."""
     if find(source, root) != root / source.folder:
         return False

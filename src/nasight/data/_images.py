@@ -1,4 +1,4 @@
-"""A folder of images, one sub-folder a class."""
+"""A folder of images, one sub-folder per class."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nasight.errors import RequestError
 
 SUFFIXES = {".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"}
 GREY = {"1", "L", "LA"}
-COLOUR = {"RGB", "RGBA", "P", "PA", "CMYK", "YCbCr"}
+COLOR = {"RGB", "RGBA", "P", "PA", "CMYK", "YCbCr"}
 
 
 def read_image_folder(folder: Path) -> tuple[tuple[NDArray[Any], ...], tuple[str, ...]]:
@@ -67,7 +67,7 @@ def _stack(paths: list[Path]) -> NDArray[np.uint8]:
 
 
 def _alike(images: list[NDArray[np.uint8]], listed: list[list[tuple[Path, int]]]) -> list[NDArray[np.uint8]]:
-    """Both parts in colour, where only one of them is; parts of two sizes are refused."""
+    """Both parts in color, where only one of them is; parts of two sizes are refused."""
     _check_size(listed[1][0][0], images[1].shape[2:], listed[0][0][0], images[0].shape[2:])
     return [np.broadcast_to(part, (len(part), 3, *part.shape[2:])) for part in images]
 
@@ -87,11 +87,11 @@ def _pixels(path: Path) -> NDArray[np.uint8]:
         with Image.open(path) as image:
             if image.mode in GREY:
                 return np.array(image.convert("L"))[None]
-            if image.mode in COLOUR:
+            if image.mode in COLOR:
                 # A palette with transparency loses it without a warning only by way of RGBA.
                 picture = image.convert("RGBA") if image.mode in ("P", "PA") else image
                 return np.array(picture.convert("RGB")).transpose(2, 0, 1)
             mode = image.mode
     except (OSError, SyntaxError, Image.DecompressionBombError) as error:  # a broken PNG can be a SyntaxError
         raise RequestError(f"{path} cannot be read as an image ({error})") from error
-    raise RequestError(f"{path} has pixels of kind {mode!r}; 8-bit grey or colour images can be read")
+    raise RequestError(f"{path} has pixels of kind {mode!r}; 8-bit grey or color images can be read")

@@ -1,4 +1,4 @@
-"""Normalised batches; any of a training can be fetched alone, from (seed, stream, epoch, step)."""
+"""Normalized batches; any of a training can be fetched alone, from (seed, stream, epoch, step)."""
 
 from __future__ import annotations
 
@@ -10,16 +10,29 @@ from torch import Tensor
 
 from nasight.data._augment import Augment, crop_and_flip, cut
 from nasight.data._dataset import Dataset
-from nasight.data._split import generator_for
 from nasight.errors import RequestError
+from nasight.reproducible import generator_for
 
 
 class Loader:
     """Batches of a training: `batch(epoch, step)` gives the same tensors whenever and wherever it is called.
 
-    The order of an epoch comes from (seed, stream, epoch), the noise of augmentation from (seed, stream,
-    epoch, step). With `drop_last` a short last batch is left out; with fewer rows than `batch_size` the
-    only batch holds them all. `mean` and `std` are those of the pixels, of uint8 ones after division by 255.
+    The order of an epoch comes from (seed, stream, epoch), the noise of augmentation from (seed, stream, epoch, step).
+
+    Parameters
+    ----------
+    x, y : images (n, c, h, w) or vectors (n, d), and their labels (n,).
+    batch_size : examples per step; with fewer rows, the only batch holds them all.
+    mean, std : of each channel or column, of uint8 pixels after division by 255; see `prepare`.
+    seed : everything random follows from it and from `stream`.
+    stream : what the batches are for, such as "train"; streams are independent of each other.
+    augment : random changes of the images; None for none.
+    drop_last : whether a short last batch is left out.
+
+    >>> x, y = torch.zeros(10, 2), torch.arange(10) % 2
+    >>> loader = Loader(x, y, batch_size=4, mean=torch.zeros(2), std=torch.ones(2), seed=0, stream="train")
+    >>> loader.steps, loader.batch(0, 1)[1].shape
+    (2, torch.Size([4]))
     """
 
     def __init__(
@@ -39,7 +52,7 @@ class Loader:
         self.x, self.y, self.batch_size = x, y, min(batch_size, len(y))
         self.seed, self.stream, self.augment = seed, stream, augment
         self.steps = len(y) // self.batch_size if drop_last else -(-len(y) // self.batch_size)
-        self._normalise = _Normalise(x, mean, std)
+        self._normalize = _Normalize(x, mean, std)
         self._order: tuple[int, Tensor] | None = None
 
     def batch(self, epoch: int, step: int) -> tuple[Tensor, Tensor]:
@@ -51,7 +64,7 @@ class Loader:
             self._order = epoch, torch.randperm(len(self.y), generator=generator)
         rows = self._order[1][step * self.batch_size : (step + 1) * self.batch_size]
         noise = generator_for(self.seed, self.stream, epoch, step)
-        return _examples(self.x[rows], self._normalise, self.augment, noise), self.y[rows]
+        return _examples(self.x[rows], self._normalize, self.augment, noise), self.y[rows]
 
     def epoch(self, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
         """All batches of an epoch."""
@@ -69,19 +82,33 @@ def batches(
     augment: Augment | None = None,
     drop_last: bool = False,
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """One pass over the rows in normalised batches: in their order, or shuffled by a generator."""
+    """One pass over the rows in normalized batches.
+
+    Parameters
+    ----------
+    x, y : images (n, c, h, w) or vectors (n, d), and their labels (n,).
+    size : examples per batch.
+    mean, std : of each channel or column, of uint8 pixels after division by 255; see `prepare`.
+    generator : shuffles the rows and draws the augmentation; without one the rows come in their order.
+    augment : random changes of the images; None for none.
+    drop_last : whether a short last batch is left out.
+
+    >>> x, y = torch.ones(5, 2), torch.zeros(5, dtype=torch.int64)
+    >>> [len(labels) for _, labels in batches(x, y, size=2, mean=torch.zeros(2), std=torch.ones(2))]
+    [2, 2, 1]
+    """
     _check(x, y, size, augment)
     if augment is not None and generator is None:
         raise RequestError("augmentation is random and needs a generator")
-    normalise, size = _Normalise(x, mean, std), min(size, len(y))
+    normalize, size = _Normalize(x, mean, std), min(size, len(y))
     order = torch.arange(len(y)) if generator is None else torch.randperm(len(y), generator=generator)
     parts = [rows for rows in torch.split(order, size) if len(rows) == size or not drop_last]
-    return ((_examples(x[rows], normalise, augment, generator), y[rows]) for rows in parts)
+    return ((_examples(x[rows], normalize, augment, generator), y[rows]) for rows in parts)
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A data set with the mean and the deviation that normalise its rows, batch by batch."""
+    """A data set with the mean and the deviation that normalize its rows, batch by batch."""
 
     dataset: Dataset
     mean: Tensor
@@ -98,7 +125,15 @@ class Prepared:
         cutout: int = 0,
         drop_last: bool = True,
     ) -> Loader:
-        """Training batches of all training rows, or of some; augmented as the data set declares."""
+        """Training batches, augmented as the data set declares.
+
+        Parameters
+        ----------
+        batch_size, seed, stream, drop_last : as in `Loader`.
+        rows : the numbers of the training rows to use; all by default.
+        augment : whether images are augmented.
+        cutout : the side, in pixels, of a square hole; 0 for none.
+        """
         x, y = self.dataset.train_x, self.dataset.train_y
         if rows is not None:
             x, y = x[rows], y[rows]
@@ -118,7 +153,14 @@ class Prepared:
         )
 
     def batches(self, part: str = "test", *, size: int, rows: Tensor | None = None) -> Iterator[tuple[Tensor, Tensor]]:
-        """All rows of the "train" or "test" part (or some), in order, nothing random: for evaluation."""
+        """All rows of a part in order, nothing random: for evaluation.
+
+        Parameters
+        ----------
+        part : "train" or "test".
+        size : examples per batch.
+        rows : the numbers of the rows to use; all by default.
+        """
         if part not in ("train", "test"):
             raise RequestError(f"a data set has the parts 'train' and 'test', got {part!r}")
         data = self.dataset
@@ -131,7 +173,18 @@ class Prepared:
 
 
 def prepare(dataset: Dataset, rows: Tensor | None = None) -> Prepared:
-    """The data set with the statistics of its training rows, or of those among them that a search may see."""
+    """The data set with the mean and the deviation of its training rows.
+
+    Parameters
+    ----------
+    dataset : the data set.
+    rows : the numbers of the training rows that a search may see; all by default.
+
+    >>> from nasight.data import load
+    >>> prepared = prepare(load("digits"))
+    >>> prepared.mean.shape, next(prepared.batches(size=100))[0].shape
+    (torch.Size([1]), torch.Size([100, 1, 8, 8]))
+    """
     x = dataset.train_x if rows is None else dataset.train_x[rows]
     mean, std = _statistics(x)
     return Prepared(dataset, mean, std)
@@ -152,12 +205,12 @@ def _statistics(x: Tensor) -> tuple[Tensor, Tensor]:
         total = len(x) * x[0, 0].numel()
         pieces = torch.split(x, 8192)
         mean = torch.stack([piece.double().sum(over) for piece in pieces]).sum(0) / total
-        centred = [(piece.double() - mean.view(channels)).square().sum(over) for piece in pieces]
-        std = (torch.stack(centred).sum(0) / total).sqrt()
+        centered = [(piece.double() - mean.view(channels)).square().sum(over) for piece in pieces]
+        std = (torch.stack(centered).sum(0) / total).sqrt()
     return mean.float(), std.where(std > 1e-7 * (1 + mean.abs()), 1.0).float()
 
 
-class _Normalise:
+class _Normalize:
     """x -> (x - mean) / std in one subtraction and one multiplication, the division by 255 included."""
 
     def __init__(self, x: Tensor, mean: Tensor, std: Tensor) -> None:
@@ -167,18 +220,18 @@ class _Normalise:
             )
         shape = (1, -1, *[1] * (x.dim() - 2))
         unit = 255.0 if x.dtype == torch.uint8 else 1.0
-        self.centre = (mean.double() * unit).float().view(shape)
+        self.center = (mean.double() * unit).float().view(shape)
         self.scale = (1 / (std.double() * unit)).float().view(shape)
 
     def __call__(self, x: Tensor) -> Tensor:
-        return (x - self.centre).mul_(self.scale).contiguous()
+        return (x - self.center).mul_(self.scale).contiguous()
 
 
-def _examples(x: Tensor, normalise: _Normalise, augment: Augment | None, noise: torch.Generator | None) -> Tensor:
-    """Shifts fill with black, before normalisation, and holes with the mean, after it (as in DARTS)."""
+def _examples(x: Tensor, normalize: _Normalize, augment: Augment | None, noise: torch.Generator | None) -> Tensor:
+    """Shifts fill with black, before normalization, and holes with the mean, after it (as in DARTS)."""
     if augment is None or noise is None:
-        return normalise(x)
-    return cut(normalise(crop_and_flip(x, noise, augment)), noise, augment)
+        return normalize(x)
+    return cut(normalize(crop_and_flip(x, noise, augment)), noise, augment)
 
 
 def _check(x: Tensor, y: Tensor, size: int, augment: Augment | None) -> None:

@@ -26,7 +26,7 @@ def table_suffix(path: Path) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class CellTable:
     """Cells of a file, row by row, with the file's line of each row."""
 
     path: Path
@@ -60,7 +60,7 @@ class Table:
         return values32
 
 
-def read_table(path: Path, delimiter: str) -> Table:
+def read_table(path: Path, delimiter: str) -> CellTable:
     """A table whose first row names the columns."""
     reader = csv.reader(io.StringIO(_text(path), newline=""), delimiter=delimiter)
     found: list[tuple[int, list[str]]] = []
@@ -81,11 +81,11 @@ def read_table(path: Path, delimiter: str) -> Table:
             raise RequestError(f"{path} has {len(row)} cells in line {line}, where {len(columns)} columns are named")
     if len(found) == 1:
         raise RequestError(f"{path} has column names but no rows")
-    return Table(path, columns, [row for _, row in found[1:]], [line for line, _ in found[1:]])
+    return CellTable(path, columns, [row for _, row in found[1:]], [line for line, _ in found[1:]])
 
 
 def read_jsonl(path: Path, target: str | None) -> tuple[list[str], list[Any]]:
-    """The texts and the labels of a file with one object {"text": ..., "label": ...} a line."""
+    """The texts and the labels of a file with one object {"text": ..., "label": ...} per line."""
     label = "label" if target is None else target
     texts: list[str] = []
     labels: list[Any] = []

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from nasight.data._dataset import Dataset
 from nasight.data._files import load
-from nasight.data._row_files import Table, read_jsonl, read_table, table_suffix
+from nasight.data._registry import IMAGES, NPZ, format_of, formats, registered_names
+from nasight.data._row_files import CellTable, read_jsonl, read_table, table_suffix
 from nasight.data._sources import SOURCES, data_folder
 from nasight.errors import RequestError
 
@@ -25,7 +26,17 @@ MOST_VALUES = 64
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Examples to learn from: a float32 matrix (n, columns), or a list of texts; classes as numbers 0 to k - 1."""
+    """Examples for a linear model, with a class each; `rows` makes them from a name, a file, a folder or arrays.
+
+    Parameters
+    ----------
+    name : what the data are called.
+    train_x : a float32 matrix (n, columns), or a list of n texts.
+    train_y : class numbers 0 to k - 1, (n,).
+    test_x, test_y : the test part, or None.
+    kind : "numeric" or "text".
+    classes : the name of each class.
+    """
 
     name: str
     train_x: Any
@@ -53,51 +64,61 @@ class Rows:
 
 
 def rows(
-    spec: str | Path | Rows | tuple[Any, ...], target: str | None = None, folder: str | Path | None = None
+    source: str | Path | Rows | tuple[Any, ...], target: str | None = None, folder: str | Path | None = None
 ) -> Rows:
-    """The rows that `spec` means.
+    """The rows for a linear model that a name, a path or arrays mean.
 
-    "imdb" or the name of an image data set, whose images become rows of numbers in [0, 1] (looked for in `folder`, else
-    $NASIGHT_DATA, else the user's cache); a .csv or .tsv file with column names in its first row, of which `target`
-    (the last one by default) is the class; a .jsonl file of objects with a text and a label (or `target`), or a
-    folder with train.jsonl and test.jsonl (each file may be .gz); an .npz file as in `load`; arrays (x, y) or
-    (x, y, x_test, y_test), x a matrix or a list of texts.
+    Parameters
+    ----------
+    source : "imdb", or a name that `load` knows, whose images become rows of numbers in [0, 1]; a .csv or .tsv file
+        with column names in its first row; a .jsonl file of objects with a text and a label, or a folder with
+        train.jsonl and test.jsonl (each file may be .gz); any path that `load` reads; arrays (x, y) or (x, y, x_test,
+        y_test), x a matrix or a list of texts; or `Rows`, which are returned as they are.
+    target : the column (the last one by default) or the field ("label" by default) that is the class.
+    folder : where the files of named data sets are; $NASIGHT_DATA or the user's cache by default.
 
     >>> rows("digits").train_x.shape
     (1437, 64)
     """
-    if isinstance(spec, Rows):
-        return spec
-    if isinstance(spec, (tuple, list)):
-        return _from_arrays(tuple(spec))
-    if not isinstance(spec, (str, Path)):
-        raise RequestError(f"data must be a name, a path or arrays (x, y), got a {type(spec).__name__}")
-    if spec == IMDB:
+    if isinstance(source, Rows):
+        return source
+    if isinstance(source, (tuple, list)):
+        return _from_arrays(tuple(source))
+    if not isinstance(source, (str, Path)):
+        raise RequestError(f"data must be a name, a path or arrays (x, y), got a {type(source).__name__}")
+    if source == IMDB:
         return _from_jsonl_folder(IMDB, data_folder(folder) / IMDB, target)
-    if spec in SOURCES:
-        _no_target(target, spec)
-        return _from_images(load(spec, folder=folder))
-    path = Path(spec).expanduser()
-    suffix = table_suffix(path)
+    if isinstance(source, str) and (source in SOURCES or source in registered_names()):
+        _no_target(target, source)
+        return _from_images(load(source, folder=folder))
+    path = Path(source).expanduser()
     if not path.exists():
-        if suffix or isinstance(spec, Path) or len(path.parts) > 1 or path.suffix:
-            raise RequestError(f"there is no file or folder {spec}")
-        raise RequestError(f"there is no data set {spec!r}; known names are {', '.join([*SOURCES, IMDB])}")
-    if suffix == ".jsonl":
-        return _from_texts(path.name, read_jsonl(path, target))
-    if suffix:
-        return _from_table(path, read_table(path, "\t" if suffix == ".tsv" else ","), target)
-    if path.is_dir() and _jsonl(path, "train") is not None:
-        return _from_jsonl_folder(path.resolve().name, path, target)
-    if path.is_file() and path.suffix.lower() != ".npz":
-        raise RequestError(f"{path} is not a .csv, .tsv, .jsonl or .npz file")
+        if table_suffix(path) or isinstance(source, Path) or len(path.parts) > 1 or path.suffix:
+            raise RequestError(f"there is no file or folder {source}")
+        known = [*SOURCES, IMDB, *registered_names()]
+        raise RequestError(f"there is no data set {source!r}; known names are {', '.join(known)}")
+    return _from_path(path, target)
+
+
+def _from_path(path: Path, target: str | None) -> Rows:
+    known, suffix = format_of(path), table_suffix(path)
+    if known in (None, NPZ, IMAGES):  # a format that was registered for such files goes before these
+        if suffix == ".jsonl":
+            return _from_texts(path.name, read_jsonl(path, target))
+        if suffix:
+            return _from_table(path, read_table(path, "\t" if suffix == ".tsv" else ","), target)
+        if path.is_dir() and _jsonl(path, "train") is not None:
+            return _from_jsonl_folder(path.resolve().name, path, target)
+    if known is None:
+        others = [f" or {one.name}" for one in formats() if one not in (NPZ, IMAGES)]
+        raise RequestError(f"{path} is not a .csv, .tsv, .jsonl or .npz file{''.join(others)}")
     _no_target(target, path)
     return _from_images(load(path))
 
 
-def _no_target(target: str | None, spec: Any) -> None:
+def _no_target(target: str | None, source: Any) -> None:
     if target is not None:
-        raise RequestError(f"target is for .csv, .tsv and .jsonl files, got target {target!r} for {spec}")
+        raise RequestError(f"target is for .csv, .tsv and .jsonl files, got target {target!r} for {source}")
 
 
 def _from_images(data: Dataset) -> Rows:
@@ -163,7 +184,7 @@ def _from_jsonl_folder(name: str, folder: Path, target: str | None) -> Rows:
     if train is None:
         raise RequestError(
             f"data set {name!r} is not in {folder}; put train.jsonl and test.jsonl (or .jsonl.gz) there, "
-            'one object {"text": ..., "label": ...} a line'
+            'one object {"text": ..., "label": ...} per line'
         )
     return _from_texts(name, read_jsonl(train, target), None if test is None else read_jsonl(test, target))
 
@@ -173,7 +194,7 @@ def _from_texts(name: str, train: tuple[list[str], list[str]], test: tuple[list[
     return _checked(name, "text", parts)
 
 
-def _from_table(path: Path, table: Table, target: str | None) -> Rows:
+def _from_table(path: Path, table: CellTable, target: str | None) -> Rows:
     if target is not None and target not in table.columns:
         raise RequestError(f"{path} has no column {target!r}; its columns are {', '.join(table.columns)}")
     at = table.columns.index(target) if target is not None else len(table.columns) - 1

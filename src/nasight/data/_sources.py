@@ -22,7 +22,7 @@ CIFAR_FILES = (*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class DataSource:
     """A data set by name: its files (`folder`/`files`), and where to get them.
 
     `downloads` maps the names under `address` to the MD5 sums published for them, `size` bytes in all.
@@ -54,8 +54,8 @@ class Source:
 SOURCES = {
     source.name: source
     for source in (
-        Source("digits", DIGITS, Augment(crop=1, flip=False)),
-        Source(
+        DataSource("digits", DIGITS, Augment(crop=1, flip=False)),
+        DataSource(
             "fashion-mnist",
             ("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"),
             Augment(crop=3, flip=True),
@@ -71,7 +71,7 @@ SOURCES = {
             size=30_878_645,
             elsewhere=(Path("/usr/share/datasets/fashion-mnist"),),  # Debian's dataset-fashion-mnist
         ),
-        Source(
+        DataSource(
             "mnist",
             DIGITS,
             Augment(crop=3, flip=False),
@@ -86,7 +86,7 @@ SOURCES = {
             },
             size=11_594_722,
         ),
-        Source(
+        DataSource(
             "cifar-10",
             ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"),
             Augment(crop=4, flip=True),
@@ -101,7 +101,11 @@ SOURCES = {
 
 
 def data_folder(folder: str | Path | None = None) -> Path:
-    """The folder of the data sets: the one given, else $NASIGHT_DATA, else this user's cache."""
+    """The folder of the data sets: the one given, else $NASIGHT_DATA, else this user's cache.
+
+    >>> data_folder("my/data").name
+    'data'
+    """
     if folder is not None:
         return Path(folder).expanduser()
     if os.environ.get("NASIGHT_DATA"):
@@ -111,15 +115,9 @@ def data_folder(folder: str | Path | None = None) -> Path:
     return Path(user_cache_dir("nasight")) / "data"
 
 
-def source_named(name: str) -> Source:
-    """The row of a name."""
-    if name not in SOURCES:
-        raise unknown_name(name)
-    return SOURCES[name]
-
-
-def unknown_name(name: str) -> RequestError:
+def unknown_name(name: str, registered: tuple[str, ...] = ()) -> RequestError:
     """The error that says which names are known, and which was likely meant."""
-    close = get_close_matches(name.lower().replace("_", "-"), SOURCES, n=1)
+    known = [*SOURCES, *registered]
+    close = get_close_matches(name.lower().replace("_", "-"), known, n=1)
     meant = f"did you mean {close[0]!r}? Known" if close else "known"
-    return RequestError(f"there is no data set {name!r}; {meant} names are {', '.join(SOURCES)}")
+    return RequestError(f"there is no data set {name!r}; {meant} names are {', '.join(known)}")

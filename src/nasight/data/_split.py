@@ -1,9 +1,7 @@
-"""Stratified random parts of the rows, and generators that are a function of their keys."""
+"""Stratified random parts of the rows."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
 
 import torch
@@ -12,22 +10,20 @@ from torch import Tensor
 from nasight.errors import RequestError
 
 
-def generator_for(*keys: str | int) -> torch.Generator:
-    """A generator that depends on the keys and on nothing else.
-
-    >>> draw = torch.rand(1, generator=generator_for(0, "train", 3))
-    >>> bool(draw == torch.rand(1, generator=generator_for(0, "train", 3)))
-    True
-    """
-    digest = hashlib.sha256(json.dumps(keys).encode()).digest()
-    return torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)
-
-
 def split_indices(y: Tensor, sizes: Sequence[int], generator: torch.Generator) -> list[Tensor]:
-    """Disjoint random sets of rows of the given sizes, each with every class in proportion.
+    """Disjoint random sets of row numbers, each with every class in proportion, each in ascending order.
 
-    A set that is large enough holds every class, as far as the rows of a class reach. The rows of a set
-    are in ascending order.
+    A set that is large enough holds every class, as far as the rows of a class reach.
+
+    Parameters
+    ----------
+    y : the labels 0 to k - 1 of all rows, (n,).
+    sizes : how many rows each set has; together at most n.
+    generator : where the randomness comes from.
+
+    >>> first, second = split_indices(torch.tensor([0, 0, 1, 1]), [2, 2], torch.Generator().manual_seed(0))
+    >>> sorted(first.tolist() + second.tolist())
+    [0, 1, 2, 3]
     """
     if not sizes or min(sizes) < 1:
         raise RequestError(f"every part of a split needs at least 1 row, got sizes {list(sizes)}")

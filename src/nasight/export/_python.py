@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,14 +10,11 @@ from torch import nn
 
 from nasight.architecture import Architecture
 from nasight.errors import RequestError
-from nasight.export._cells import Parts, darts, nasbench1shot1, nasbench201
-from nasight.export._mlp import mlp
-from nasight.spaces import Space
-from nasight.spaces._module import ModuleSpace
+from nasight.spaces import Source, Space
 
 
 @dataclass(frozen=True)
-class Design:
+class ExportDesign:
     """What is to be written: an architecture, and the network it is to be."""
 
     space: Space
@@ -37,16 +34,11 @@ class Design:
         return self.space.network(self.arch, self.inputs, self.classes, **self.size)
 
 
-WRITERS: Mapping[str, Callable[[Any, Architecture, tuple[int, ...], int, dict[str, int]], Parts]] = {
-    "nasbench201": nasbench201,
-    "darts": darts,
-    "nasbench1shot1": nasbench1shot1,
-    "mlp": mlp,
-}
-
-
 def python_source(
-    design: Design, *, weights: str | None = None, statistics: tuple[Sequence[float], Sequence[float]] | None = None
+    design: ExportDesign,
+    *,
+    weights: str | None = None,
+    statistics: tuple[Sequence[float], Sequence[float]] | None = None,
 ) -> str:
     """The text of the file: the operations used, the cells written out, `Network`, `load`, and a small main.
 
@@ -54,18 +46,10 @@ def python_source(
     the channels it was trained on.
     """
     space, arch = design.space, design.arch
-    if isinstance(space, ModuleSpace):
-        raise RequestError(
-            "a network of your own module cannot be written as source, since nasight does not have its code; "
-            "take --torch-export net.pt2 instead"
-        )
-    family = space.name.rsplit("-", 1)[0] if space.name.startswith("nasbench1shot1") else space.name
-    if family not in WRITERS:
-        raise RequestError(f"networks of space {space.name!r} cannot be written as source, only {', '.join(WRITERS)}")
     reason = space.usable(arch)
     if reason is not None:
         raise RequestError(f"{space.format(arch)} is not a network: {reason}")
-    parts = WRITERS[family](space, arch, design.inputs, design.classes, dict(design.size))
+    parts = space.source(arch, design.inputs, design.classes, dict(design.size))
     sections = [_head(design, parts, weights, statistics), *parts.blocks, _tail(weights, statistics)]
     return "\n\n\n".join(section.strip("\n") for section in sections) + "\n"
 
@@ -79,7 +63,7 @@ def module_from(source: str) -> nn.Module:
 
 
 def _head(
-    design: Design, parts: Parts, weights: str | None, statistics: tuple[Sequence[float], Sequence[float]] | None
+    design: ExportDesign, parts: Source, weights: str | None, statistics: tuple[Sequence[float], Sequence[float]] | None
 ) -> str:
     size = ", ".join(f"{name} {value}" for name, value in parts.size.items())
     functional = ["import torch.nn.functional as F"] if any("F." in block for block in parts.blocks) else []

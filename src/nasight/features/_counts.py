@@ -122,7 +122,7 @@ def _count(rows: NDArray[np.int32], first: NDArray[np.int64], texts: int) -> spa
     columns = np.append(first, len(rows))
     by_gram = sparse.csc_matrix((np.ones(len(rows), np.float32), rows, columns), shape=(texts, len(first)))
     matrix = by_gram.tocsr()
-    # Went through column by column, so that what belongs together is together and no sort is needed.
+    # It was filled column by column, so entries that belong together are neighbors and no sort is needed.
     matrix.has_sorted_indices = True
     matrix.sum_duplicates()
     return matrix

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from nasight.errors import RequestError
 from nasight.features._counts import Counts, Known
 from nasight.features._family import ArrayRows, Config, Family, FittedFamily, RowSource, chosen, config_seed
-from nasight.features._fourier import KERNELS, Draws, RandomFourierFeatures, cosines, frequency_scale
+from nasight.features._fourier import KERNELS, FourierDraws, RandomFourierFeatures, cosines, frequency_scale
 from nasight.features._ngrams import TEXT_SCALINGS, Bag, HashedNgrams, check_texts, class_numbers, hashed_bag
 from nasight.features._own import DictFamily, ListFamily
 from nasight.features._scalings import SCALINGS, scaling
@@ -28,11 +28,17 @@ _SETS_KEPT = 8
 
 
 def family(maps: Any, *, solver: str | None = None) -> Family:
-    """The set of feature maps that `maps` means.
+    """The set of feature maps that a name, a list or a dict means.
 
-    A name (fourier, ngrams), a Family, a list of scikit-learn transformers (each one a configuration), or a dict
-    {"map": transformer class, parameter: list of values or scipy.stats distribution, ...}. `solver` ("ridge" or
-    "svm") is what fits models over one's own maps; ridge unless said otherwise.
+    Parameters
+    ----------
+    maps : a name (fourier, ngrams); a list of scikit-learn transformers, each one a configuration; a dict {"map":
+        transformer class, parameter: list of values or scipy.stats distribution, ...}; or a `Family`, which is
+        returned as it is.
+    solver : "ridge" or "svm", what fits models over maps of your own; ridge by default.
+
+    >>> family("fourier").sample(1, np.random.default_rng(0))[0]["kernel"]
+    'laplacian'
     """
     if isinstance(maps, Family):
         return maps
@@ -83,7 +89,7 @@ class FittedFourier(FittedFamily):
 
     def clear(self) -> None:
         self._scalings: dict[str, Any] = {}
-        self._draws: tuple[int, Draws] | None = None
+        self._draws: tuple[int, FourierDraws] | None = None
 
     def features(
         self,
@@ -99,7 +105,7 @@ class FittedFourier(FittedFamily):
             raise RequestError(f"rows must have {self._train.shape[1]} columns as in training, got {rows.shape[1]}")
         where, which = chosen(rows, assignment, index, configs)
         if self._draws is None or self._draws[0] != seed:
-            self._draws = seed, Draws(rows.shape[1], seed)
+            self._draws = seed, FourierDraws(rows.shape[1], seed)
         used = [configs[c] for c in np.unique(which)]
         for name in {config["scaling"] for config in used} - set(self._scalings):
             self._scalings[name] = scaling(name).fit(self._train)
@@ -150,7 +156,7 @@ class FourierRows:
 
 
 class NgramFamily(Family):
-    """Hashed bags of n-grams; `tokens` are the tokenisers to choose from."""
+    """Hashed bags of n-grams; `tokens` are the tokenizers to choose from."""
 
     name = "ngrams"
     solver = "svm"

@@ -6,7 +6,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,17 +18,24 @@ Config = dict[str, Any]
 """One feature map of a set, in JSON values."""
 
 
+@runtime_checkable
 class RowSource(Protocol):
-    """Rows of features that need not exist all at once."""
+    """Rows of features that are made when they are asked for, and need not exist all at once."""
 
     @property
-    def n(self) -> int: ...
+    def n(self) -> int:
+        """The number of rows."""
+        ...
 
     @property
-    def dimension(self) -> int: ...
+    def dimension(self) -> int:
+        """The number of features."""
+        ...
 
     @property
-    def sparse(self) -> bool: ...
+    def sparse(self) -> bool:
+        """Whether blocks are CSR matrices."""
+        ...
 
     def rows(self, start: int, stop: int) -> Any:
         """The rows from start to stop, float32: an array, or a CSR matrix if `sparse`."""
@@ -62,10 +69,18 @@ class FittedFamily(ABC):
         seed: int,
         index: NDArray[np.int64] | None = None,
     ) -> RowSource:
-        """Features of rows, row i by configs[assignment[i]]; all configurations share the draws of the seed.
+        """Features of rows, each by a configuration of its own; all configurations share the draws of the seed.
 
-        With `index`, of the rows rows[index], in this order, and assignment[i] belongs to rows[index[i]]. What is
-        learned about `rows` on the way is kept for the next call with the same object, which must not change.
+        What is learned about `rows` on the way is kept for the next call with the same object, which must not change.
+
+        Parameters
+        ----------
+        rows : a matrix (n, columns), or a list of n texts.
+        configs : the configurations.
+        assignment : for each row the place of its configuration in `configs`, (n,).
+        dimension : the number of features.
+        seed : the random draws of the maps follow from it.
+        index : only the rows rows[index], in this order; assignment[i] then belongs to rows[index[i]].
         """
 
     @abstractmethod
@@ -97,8 +112,31 @@ class Family(ABC):
 
 def config_seed(config: Config, seed: int) -> int:
     """A seed below 2^31 of its own for each configuration."""
-    digest = hashlib.sha256(json.dumps([seed, config], sort_keys=True).encode()).digest()
+    digest = hashlib.sha256(json.dumps([seed, first_words(config)], sort_keys=True).encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1
+
+
+_FIRST_WORDS = {"normalize": "normalise", "standardize": "standardise"}
+"""Scalings as the first run folders spell them."""
+
+
+def first_words(config: Config) -> Config:
+    """The configuration as the first run folders spell it: seeds come from it, so that they resume to the same bits."""
+    return {**config, "scaling": _FIRST_WORDS.get(config["scaling"], config["scaling"])} if _scaled(config) else config
+
+
+def current_words(config: Config) -> Config:
+    """The configuration of a run folder as it is spelled now.
+
+    >>> current_words({"scaling": "normalise", "gamma": 0.1})
+    {'scaling': 'normalize', 'gamma': 0.1}
+    """
+    now = {old: new for new, old in _FIRST_WORDS.items()}
+    return {**config, "scaling": now.get(config["scaling"], config["scaling"])} if _scaled(config) else config
+
+
+def _scaled(config: Config) -> bool:
+    return isinstance(config.get("scaling"), str)
 
 
 def chosen(rows: Any, assignment: Any, index: Any, configs: Sequence[Config]) -> tuple[NDArray[Any], NDArray[Any]]:

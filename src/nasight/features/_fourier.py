@@ -19,7 +19,7 @@ _BLOCK = 1 << 22
 """Numbers drawn at once in double precision before they are kept as float32."""
 
 
-class Draws:
+class FourierDraws:
     """The frequencies W and offsets b that one seed means for inputs of one width, drawn as far as asked for.
 
     Each kernel and the offsets have a stream of their own, and W is drawn column by column: the first columns
@@ -105,7 +105,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         if not isinstance(self.n_components, (int, np.integer)) or self.n_components < 1:
             raise RequestError(f"n_components must be a whole number of at least 1, got {self.n_components!r}")
         X = validate_data(self, X, dtype=[np.float64, np.float32])
-        draws = Draws(X.shape[1], seed_of(self.random_state))
+        draws = FourierDraws(X.shape[1], seed_of(self.random_state))
         self.frequencies_ = draws.frequencies(self.kernel, int(self.n_components)).astype(X.dtype, copy=False)
         self.offsets_ = draws.offsets(int(self.n_components)).astype(X.dtype, copy=False)
         return self

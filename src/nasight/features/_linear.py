@@ -4,31 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from nasight.errors import RequestError
+from nasight.features._family import RowSource
 
 BLOCK_BYTES = 32 << 20
 
 
-@runtime_checkable
-class Streamed(Protocol):
-    """Streamed that are made when they are asked for; structurally a `RowSource`."""
-
-    n: int
-    dimension: int
-    sparse: bool
-
-    def rows(self, start: int, stop: int) -> Any: ...
-
-
 @dataclass(frozen=True)
 class LinearModel:
-    """Scores `x @ coef + intercept`, with what the solver has to say about them."""
+    """Scores `x @ coef + intercept`, with what the solver has to say about them; `ridge` and `svm` make one."""
 
     coef: NDArray[Any]  # (dimension, targets)
     intercept: NDArray[Any]  # (targets,)
@@ -38,7 +28,7 @@ class LinearModel:
     """The most memory that the solver held at once, beside the rows it was given."""
     seconds: float = 0.0
     objective: float = float("nan")
-    """What was minimised, at these weights, to about the tolerance asked for."""
+    """What was minimized, at these weights, to about the tolerance asked for."""
     iterations: int = 0
     excess: float = float("nan")
     """Bound on how far the objective is above its minimum, relative to it."""
@@ -58,7 +48,19 @@ class LinearModel:
 
 
 def one_vs_rest(labels: Any, classes: int) -> NDArray[np.float32]:
-    """(n, classes) targets: +1 in the column of a row's class and -1 elsewhere; of two classes only the second's."""
+    """Targets for one linear model per class: +1 in the column of a row's class and -1 elsewhere.
+
+    (n, classes), or (n, 1) for two classes: only the second's.
+
+    Parameters
+    ----------
+    labels : class numbers 0 to `classes` - 1, (n,).
+    classes : the number of classes.
+
+    >>> one_vs_rest([0, 2], classes=3)
+    array([[ 1., -1., -1.],
+           [-1., -1.,  1.]], dtype=float32)
+    """
     given = np.asarray(labels)
     if given.ndim != 1 or given.size == 0 or not np.issubdtype(given.dtype, np.integer):
         raise RequestError(f"labels of shape {given.shape} and type {given.dtype} should be one class number per row")
@@ -73,7 +75,7 @@ def one_vs_rest(labels: Any, classes: int) -> NDArray[np.float32]:
 
 def read(x: Any, block_bytes: int = BLOCK_BYTES) -> Iterator[Any]:
     """The rows in blocks of about this many bytes, as arrays or CSR."""
-    if isinstance(x, Streamed):
+    if isinstance(x, RowSource):
         step = max(1, block_bytes // (4 * x.dimension))
         yield from (x.rows(start, min(start + step, x.n)) for start in range(0, x.n, step))
     elif sparse.issparse(x):
@@ -85,4 +87,4 @@ def read(x: Any, block_bytes: int = BLOCK_BYTES) -> Iterator[Any]:
 
 
 def _width(x: Any) -> int:
-    return x.dimension if isinstance(x, Streamed) else int(x.shape[1])
+    return x.dimension if isinstance(x, RowSource) else int(x.shape[1])

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from nasight.errors import RequestError
 
 ETA = 4  # Hyperband's and successive halving's factor, in dimension and in configurations
-SCORES = ("accuracy", "loss")
+CRITERIA = ("accuracy", "loss")
+"""What configurations are compared by on validation rows."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Plan:
+class RoundPlan:
     """What a pass is made from: how many configurations, the full dimension, the score, and where they come from."""
 
     configs: int
@@ -48,12 +49,14 @@ Pass = Generator[Call, Outcome, None]
 
 
 @dataclass(frozen=True)
-class Method:
-    """One row of the method table."""
+class SelectionMethod:
+    """One way to choose among configurations: a row of `SELECTION_METHODS`."""
 
     name: str
     configs: int
-    begin: Callable[[Plan], Pass]
+    """How many configurations a pass begins with by default."""
+    begin: Callable[[RoundPlan], Pass]
+    """Starts a pass: yields solver calls and is sent their outcomes."""
     about: str
 
 
@@ -121,17 +124,17 @@ def _logarithm(configs: int) -> int:
     return power
 
 
-def _weight_sharing(plan: Plan) -> Pass:
+def _weight_sharing(plan: RoundPlan) -> Pass:
     """Algorithm 1: shared solves, the worse half dropped after each, one stand-alone solve at the end."""
     yield from _halve(plan, lambda rounds: [plan.dimension] * rounds)
 
 
-def _fast_weight_sharing(plan: Plan) -> Pass:
-    """Algorithm 1 with a dimension that grows by sqrt 2 a round and is D in the last solve (Appendix B.1)."""
+def _fast_weight_sharing(plan: RoundPlan) -> Pass:
+    """Algorithm 1 with a dimension that grows by sqrt 2 per round and is D in the last solve (Appendix B.1)."""
     yield from _halve(plan, lambda rounds: fast_dimensions(plan.dimension, rounds))
 
 
-def _halve(plan: Plan, dimensions: Callable[[int], list[int]]) -> Pass:
+def _halve(plan: RoundPlan, dimensions: Callable[[int], list[int]]) -> Pass:
     left = list(plan.draw(plan.configs))
     for dimension in dimensions(halvings(len(left))):
         outcome = yield Call(tuple(left), dimension, shared=True)
@@ -139,21 +142,21 @@ def _halve(plan: Plan, dimensions: Callable[[int], list[int]]) -> Pass:
     yield Call(tuple(left), plan.dimension, shared=False)
 
 
-def _random(plan: Plan) -> Pass:
+def _random(plan: RoundPlan) -> Pass:
     for config in plan.draw(plan.configs):
         yield Call((config,), plan.dimension, shared=False)
 
 
-def _successive_halving(plan: Plan) -> Pass:
+def _successive_halving(plan: RoundPlan) -> Pass:
     yield from _climb(plan, ladder(plan.configs, plan.dimension))
 
 
-def _hyperband(plan: Plan) -> Pass:
+def _hyperband(plan: RoundPlan) -> Pass:
     for rungs in brackets(plan.configs, plan.dimension):
         yield from _climb(plan, rungs)
 
 
-def _climb(plan: Plan, rungs: list[tuple[int, int]]) -> Pass:
+def _climb(plan: RoundPlan, rungs: list[tuple[int, int]]) -> Pass:
     """Each configuration alone, the best of a rung going to the next."""
     left = list(plan.draw(rungs[0][0]))
     for count, dimension in rungs:
@@ -166,8 +169,8 @@ def _climb(plan: Plan, rungs: list[tuple[int, int]]) -> Pass:
         left = [left[i] for i in ranked(rung, plan.score)]
 
 
-def planned(plan: Plan, begin: Callable[[Plan], Pass]) -> int:
-    """How many solver calls one pass makes, whatever their outcomes."""
+def planned(plan: RoundPlan, begin: Callable[[RoundPlan], Pass]) -> int:
+    """How many solver calls one pass makes, whatever their outcomes are."""
     calls, outcome, steps = 0, None, begin(plan)
     while True:
         try:
@@ -178,22 +181,26 @@ def planned(plan: Plan, begin: Callable[[Plan], Pass]) -> int:
         outcome = Outcome((0.0,) * len(call.configs), (0.0,) * len(call.configs))
 
 
-METHODS = {
+SELECTION_METHODS = {
     row.name: row
     for row in (
-        Method("weight-sharing", 256, _weight_sharing, "Algorithm 1: log2(configs) shared solves, then one alone"),
-        Method("fast-weight-sharing", 256, _fast_weight_sharing, "the same with a dimension growing by sqrt 2 a round"),
-        Method("random", 9, _random, "each configuration alone at the full dimension"),
-        Method(
+        SelectionMethod(
+            "weight-sharing", 256, _weight_sharing, "Algorithm 1: log2(configs) shared solves, then one alone"
+        ),
+        SelectionMethod(
+            "fast-weight-sharing", 256, _fast_weight_sharing, "the same with a dimension growing by sqrt 2 per round"
+        ),
+        SelectionMethod("random", 9, _random, "each configuration alone at the full dimension"),
+        SelectionMethod(
             "successive-halving", 64, _successive_halving, "alone from D/64, the best quarter at four times as much"
         ),
-        Method("hyperband", 64, _hyperband, "successive halving from D/64, D/16, D/4 and D in turn"),
+        SelectionMethod("hyperband", 64, _hyperband, "successive halving from D/64, D/16, D/4 and D in turn"),
     )
 }
 
 
-def method(name: str) -> Method:
+def method(name: str) -> SelectionMethod:
     """A row of the method table by its name."""
-    if name not in METHODS:
-        raise RequestError(f"there is no method {name!r}; there are {', '.join(METHODS)}")
-    return METHODS[name]
+    if name not in SELECTION_METHODS:
+        raise RequestError(f"there is no method {name!r}; there are {', '.join(SELECTION_METHODS)}")
+    return SELECTION_METHODS[name]

@@ -19,7 +19,7 @@ from nasight.features._murmur import hash_ngrams
 from nasight.features._tokens import TOKENS, Lexicon, need_nltk
 
 WEIGHTS = (None, "naive-bayes", "sif")
-TEXT_SCALINGS = ("none", "normalise", "average")
+TEXT_SCALINGS = ("none", "normalize", "average")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +59,25 @@ class Bag:
 class HashedNgrams(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Bags of n-grams in `n_components` bins, as a sparse float32 matrix.
 
-    The tokens of a text (cut at white space, also between runs of letters and of punctuation, or by NLTK), without
-    the stop words where asked for and in lower case, give all n-grams of order 1 to `order`. Each counts as often as it
-    occurs, or once if `binary`, times its weight, in the bin that the murmur hash of the space-joined n-gram (with
-    random_state as its seed) has modulo n_components; in a bin, n-grams add up. Weights come from the
-    training texts, in which an n-gram occurs `count` times (or in `count` texts, if `binary`):
+    The tokens of a text give all n-grams of order 1 to `order`. Each counts as often as it occurs, or once if `binary`,
+    times its weight, in the bin that the murmur hash of the space-joined n-gram has modulo n_components; in a bin,
+    n-grams add up. Weights come from the training texts, in which an n-gram occurs `count` times (or in `count` texts,
+    if `binary`). An n-gram that training lacks has a count of 0.
 
-    `naive-bayes`: log2 of (count in class 1 + alpha) / (count in class 0 + alpha), each over its sum over all
-    n-grams; with more than two classes, that of the class against all others for which it is farthest from 0.
-    `sif`: T alpha / (T alpha + count), T the sum of all counts. An n-gram that training lacks has a count of 0.
-
-    `scaling`: nothing, rows of length 1, or rows divided by their number of n-grams.
+    Parameters
+    ----------
+    tokens : "spaces" (cut at white space), "punctuation" (also between runs of letters and of punctuation) or "nltk".
+    stop_words : whether stop words are removed.
+    lowercase : whether tokens are in lower case.
+    order : the longest n-grams.
+    binary : whether an n-gram counts once per text.
+    weights : None; "naive-bayes", log2 of (count in class 1 + alpha) / (count in class 0 + alpha), each over its sum
+        over all n-grams, and with more than two classes that of the class against all others for which it is farthest
+        from 0; or "sif", T alpha / (T alpha + count), T the sum of all counts.
+    alpha : in the weights.
+    scaling : "none", "normalize" (rows of length 1) or "average" (rows divided by their number of n-grams).
+    n_components : the number of bins.
+    random_state : the seed of the hash.
 
     >>> HashedNgrams(order=2, n_components=64).fit_transform(["good film", "bad film"]).sum(axis=1).ravel().tolist()
     [[3.0, 3.0]]
@@ -177,7 +185,7 @@ def hashed_bag(
         data /= np.repeat(np.maximum(number, 1), np.diff(matrix.indptr)).astype(np.float32)
     features = sparse.csr_matrix((data, bins[place], matrix.indptr), shape=(matrix.shape[0], dimension))
     features.sum_duplicates()
-    return normalize(features, copy=False) if bag.scaling == "normalise" else features
+    return normalize(features, copy=False) if bag.scaling == "normalize" else features
 
 
 def _distinct(numbers: NDArray[np.int32], size: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
@@ -193,7 +201,7 @@ def _distinct(numbers: NDArray[np.int32], size: int) -> tuple[NDArray[np.int64],
 def _bins_and_weights(
     bag: Bag, counts: Counts, lexicon: Lexicon, used: NDArray[np.int64], dimension: int, seed: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Bin and weight of the n-grams `used`, whose numbers go on from one order to the next."""
+    """Bin and weight of the n-grams `used`, whose numbers continue from one order to the next."""
     bins, weights = [], []
     letters, starts = lexicon.spelled()
     levels, known = counts.upto(bag.order), counts.known.levels[: bag.order]

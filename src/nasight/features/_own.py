@@ -16,7 +16,7 @@ from nasight.errors import RequestError
 from nasight.features._family import Config, Family, FittedFamily, RowSource, chosen
 
 _DRAWS = 100
-"""Draws for each configuration asked for, before a set counts as having no more."""
+"""FourierDraws for each configuration asked for, before a set counts as having no more."""
 
 
 class OwnFamily(Family):

@@ -90,7 +90,7 @@ class Diagonal:
 
 
 class Nystrom:
-    """A randomised Nystrom approximation of `X^T X` plus a multiple of the identity (Frangella, Tropp and Udell, 2023).
+    """A randomized Nystrom approximation of `X^T X` plus a multiple of the identity (Frangella, Tropp and Udell, 2023).
 
     With B B^T the approximation, which is below `X^T X`, and s its smallest eigenvalue, P = B B^T + (s + penalty) I.
     """

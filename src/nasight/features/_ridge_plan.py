@@ -11,17 +11,18 @@ from typing import Any
 from scipy import sparse
 
 from nasight.errors import RequestError
-from nasight.features._linear import BLOCK_BYTES, Streamed
+from nasight.features._family import RowSource
+from nasight.features._linear import BLOCK_BYTES
 
 FORMS = ("auto", "primal", "dual", "cg")
 RANK = 128
 """Columns of the low-rank preconditioner, where memory and the problem's size allow them."""
 FEWEST_ROWS = 16
-"""Streamed of the smallest block worth reading."""
+"""Rows of the smallest block worth reading."""
 ENTRY = 32
-"""Bytes an entry of a block can take: the rows as made, shifted, as float64, and the block before it."""
+"""Bytes that one entry of a block can take: the rows as made, shifted, as float64, and the block before it."""
 SKETCHED = 48
-"""Bytes an entry of the low-rank preconditioner takes while it is made."""
+"""Bytes that one entry of the low-rank preconditioner takes while it is made."""
 SKINNY = 3.0
 """How much slower a multiplication with few columns is than a symmetric update, per operation."""
 EXPECTED = 20
@@ -29,7 +30,7 @@ EXPECTED = 20
 
 
 @dataclass(frozen=True)
-class Plan:
+class RidgePlan:
     """Sizes, and the forms to try in order."""
 
     n: int
@@ -37,7 +38,7 @@ class Plan:
     targets: int
     forms: tuple[str, ...]
     step: int
-    """Streamed in a block."""
+    """Rows in a block."""
     rank: int
     hold: bool
     """Whether rows that are made on request are kept."""
@@ -57,10 +58,10 @@ class Plan:
         return kept + block + max([sketch, *factors]) + _vectors(self.n, self.dimension, self.targets)
 
 
-def make_plan(rows: Any, targets: int, memory: int, form: str) -> Plan:
+def make_plan(rows: Any, targets: int, memory: int, form: str) -> RidgePlan:
     """The plan for these rows within this many bytes, or an error that says how many would do."""
-    made = isinstance(rows, Streamed)
-    n, dimension = (rows.n, rows.dimension) if isinstance(rows, Streamed) else rows.shape
+    made = isinstance(rows, RowSource)
+    n, dimension = (rows.n, rows.dimension) if isinstance(rows, RowSource) else rows.shape
     fewest = min(n, FEWEST_ROWS)
     room = memory - _vectors(n, dimension, targets) - ENTRY * fewest * dimension
     if room < 0:
@@ -90,7 +91,7 @@ def make_plan(rows: Any, targets: int, memory: int, form: str) -> Plan:
     room -= most + kept * (hold + copy)
     step = min(n, max(fewest, min(BLOCK_BYTES // (4 * dimension), fewest + room // (ENTRY * dimension))))
     wide = tuple(f for f in forms if _factor(f, n, dimension) <= room - ENTRY * (step - fewest) * dimension)
-    return Plan(n, dimension, targets, forms, step, rank, hold, copy, limit, wide)
+    return RidgePlan(n, dimension, targets, forms, step, rank, hold, copy, limit, wide)
 
 
 def available_memory() -> int:

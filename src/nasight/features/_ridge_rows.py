@@ -1,4 +1,4 @@
-"""The centred rows of a ridge problem as an operator: products and Gram matrices, block by block."""
+"""The centered rows of a ridge problem as an operator: products and Gram matrices, block by block."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from scipy import sparse
 from scipy.linalg import blas
 
 from nasight.errors import RequestError
-from nasight.features._linear import Streamed
+from nasight.features._family import RowSource
 
 Array = NDArray[Any]
 
 
-class Design:
-    """Streamed minus their mean, never formed as a whole: `x - 1 (shift + offset)^T`.
+class DesignMatrix:
+    """Rows minus their mean, never formed as a whole: `x - 1 (shift + offset)^T`.
 
     `shift`, the mean of the first block, is subtracted from every dense block before it is multiplied where the
     mean outweighs what varies, so that a large mean costs no digits; what is left of it, `offset`, enters the
     products by a rank-one correction. With `copy` the subtraction is done once for all passes in float32.
     """
 
-    def __init__(self, x: Any, *, centre: bool, step: int, copy: bool = False) -> None:
+    def __init__(self, x: Any, *, center: bool, step: int, copy: bool = False) -> None:
         self.x, self.step = x, step
-        self.made = isinstance(x, Streamed)
-        self.n, self.dimension = (x.n, x.dimension) if isinstance(x, Streamed) else map(int, x.shape)
-        self.sparse = bool(x.sparse) if isinstance(x, Streamed) else sparse.issparse(x)
+        self.made = isinstance(x, RowSource)
+        self.n, self.dimension = (x.n, x.dimension) if isinstance(x, RowSource) else map(int, x.shape)
+        self.sparse = bool(x.sparse) if isinstance(x, RowSource) else sparse.issparse(x)
         self.wide = not self.made and self.x.dtype == np.float64
-        self.centre = centre
+        self.center = center
         self.shift: Array | None = None
         self.offset = np.zeros(self.dimension)
         self.energy = 0.0
         """Sum of squares of all shifted entries."""
         self.shifted: Array | None = None
-        if centre and not self.sparse:
+        if center and not self.sparse:
             self._choose_shift()
             if copy and self.shift is not None:
                 self.shifted = np.empty((self.n, self.dimension), np.float32)
@@ -81,7 +81,7 @@ class Design:
         return np.asarray(difference, dtype=dtype)
 
     def survey(self, y: Array, dtype: type = np.float32) -> Array:
-        """One pass: `offset`, `energy`, and the centred rows' (dimension, k) products with centred targets."""
+        """One pass: `offset`, `energy`, and the centered rows' (dimension, k) products with centered targets."""
         both: Array = np.column_stack([y, np.ones(self.n)]).astype(dtype)
         products, energy = np.zeros((self.dimension, both.shape[1])), 0.0
         for where, block in self.blocks(dtype):
@@ -90,12 +90,12 @@ class Design:
                 raise RequestError("the rows hold NaN, infinite or too large values but should be finite")
             products += block.T @ both[where]
         self.energy = energy
-        if self.centre:
+        if self.center:
             self.offset = products[:, -1] / self.n
         return products[:, :-1]
 
     def forward(self, p: Array, dtype: type = np.float32) -> Array:
-        """(n, k): centred rows times (dimension, k)."""
+        """(n, k): centered rows times (dimension, k)."""
         narrow: Array = p.astype(dtype)
         out, level = np.empty((self.n, p.shape[1])), self.offset @ p
         for where, block in self.blocks(dtype):
@@ -103,7 +103,7 @@ class Design:
         return out
 
     def adjoint(self, q: Array, dtype: type = np.float32) -> Array:
-        """(dimension, k): centred rows, transposed, times (n, k)."""
+        """(dimension, k): centered rows, transposed, times (n, k)."""
         narrow: Array = q.astype(dtype)
         out = np.zeros((self.dimension, q.shape[1]))
         for where, block in self.blocks(dtype):
@@ -132,7 +132,7 @@ class Design:
         return out - np.outer(self.offset, total), squares
 
     def squares(self) -> Array:
-        """(dimension,) sums of squares of the centred columns."""
+        """(dimension,) sums of squares of the centered columns."""
         total = np.zeros(self.dimension)
         for _, block in self.blocks():
             total += block.multiply(block).sum(0).A1 if self.sparse else np.einsum("ij,ij->j", block, block)
@@ -157,7 +157,7 @@ class Design:
             for columns, right in self.blocks(dtype, start=rows.start):
                 part = left @ right.T
                 total[rows, columns] = part.toarray() if self.sparse else part
-        if self.centre:
+        if self.center:
             image = np.concatenate([np.asarray(block @ self.offset) for _, block in self.blocks(np.float64)])
             for begin in range(0, self.n, self.step):
                 part = total[:, begin : begin + self.step]
@@ -165,7 +165,7 @@ class Design:
         return total
 
 
-def hold(source: Streamed, step: int) -> Array:
+def hold(source: RowSource, step: int) -> Array:
     """All rows of a source as one float32 array."""
     whole = np.empty((source.n, source.dimension), np.float32)
     for begin in range(0, source.n, step):

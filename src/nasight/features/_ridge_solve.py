@@ -1,6 +1,6 @@
 """The three forms of ridge regression, and how it is decided that a solution is accurate enough.
 
-With A = X^T X + penalty I, centred rows X, r = X^T (y - X w) - penalty w and f the objective, f(w) exceeds its minimum
+With A = X^T X + penalty I, centered rows X, r = X^T (y - X w) - penalty w and f the objective, f(w) exceeds its minimum
 by exactly r^T A^-1 r. In the dual, with w = X^T a and s = y - X X^T a - penalty a, that is at most s^T s.
 
 Rounding to unit u (2^-24) in products disturbs a residual like independent errors in each entry. The excess this
@@ -11,7 +11,7 @@ leaves unseen is about
 - u^2 |X|_F^2 sum_i K_ii a_i^2 for the dual with kernel matrix K,
 
 all in the Frobenius norm; where `SAFETY` times it is above tolerance * f, or f is so small against |y|^2 that its
-digits cancel, the solution goes on in float64 from there.
+digits cancel, the solution continues in float64 from there.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from nasight.features._ridge_cg import (
     State,
     conjugate_gradients,
 )
-from nasight.features._ridge_plan import Plan
-from nasight.features._ridge_rows import Design
+from nasight.features._ridge_plan import RidgePlan
+from nasight.features._ridge_rows import DesignMatrix
 
 Array = NDArray[Any]
 SAFETY = 16.0
@@ -46,7 +46,7 @@ LIMIT = 5000
 class Solver:
     """Solves one problem by the forms of a plan, and says what it did."""
 
-    def __init__(self, design: Design, y: Array, penalty: float, tolerance: float, plan: Plan) -> None:
+    def __init__(self, design: DesignMatrix, y: Array, penalty: float, tolerance: float, plan: RidgePlan) -> None:
         self.design, self.y, self.penalty, self.plan = design, y, penalty, plan
         # One half for the iterations, one for rounding.
         self.half = tolerance / 2
@@ -126,7 +126,7 @@ class Solver:
     def _measured(self, w: Array) -> Array:
         """The same weights, with their objective from the rows: the sums of a solve have errors of first order.
 
-        Streamed that would have to be made again for this are left alone.
+        Rows that would have to be made again for this are left alone.
         """
         if not (self.double or self.design.made):
             misfit = self.y - self.design.forward(w)

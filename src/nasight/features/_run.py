@@ -12,15 +12,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from nasight.features._family import Config, Family
+from nasight.features._evaluator import Evaluator, Solved, seed_for
+from nasight.features._family import Config, Family, current_words
 from nasight.features._linear import LinearModel
-from nasight.features._methods import Call, Outcome, Plan, method, planned, ranked
-from nasight.features._problem import Bench, Solved, seed_for
-from nasight.features._settings import SelectSettings
+from nasight.features._methods import Call, Outcome, RoundPlan, method, planned, ranked
+from nasight.features._settings import OWN, SelectSettings
 from nasight.runs import RunFolder
 
-Row = dict[str, Any]
-Progress = Callable[[Row, int | None], None]
+HistoryRow = dict[str, Any]
+"""What history.jsonl keeps of one solver call."""
+Progress = Callable[[HistoryRow, int | None], None]
+"""Called with the row of each call and the number of all calls, where that is known."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Incumbent:
         return (-self.accuracy, self.loss) if score == "accuracy" else (self.loss, -self.accuracy)
 
 
-class Course:
+class CallSchedule:
     """The calls of a method, pass after pass, and the configurations drawn for them."""
 
     def __init__(self, family: Family, settings: SelectSettings) -> None:
@@ -58,7 +60,7 @@ class Course:
     def calls(self) -> Generator[Call, Outcome, None]:
         s = self.settings
         while True:
-            yield from method(s.method).begin(Plan(s.configs, s.dimension, s.score, self.draw))
+            yield from method(s.method).begin(RoundPlan(s.configs, s.dimension, s.score, self.draw))
             if s.max_calls is None and s.max_seconds is None:
                 return
 
@@ -67,28 +69,39 @@ class Course:
         s = self.settings
         if s.max_calls is not None or s.max_seconds is not None:
             return s.max_calls
-        rehearsal = Course(self.family, s)
-        return planned(Plan(s.configs, s.dimension, s.score, rehearsal.draw), method(s.method).begin)
+        rehearsal = CallSchedule(self.family, s)
+        return planned(RoundPlan(s.configs, s.dimension, s.score, rehearsal.draw), method(s.method).begin)
 
 
-class Run:
-    """What was called, what it cost, who leads."""
+class SelectionRun:
+    """A selection under way: what was called, what it cost, who leads.
 
-    def __init__(self, family: Family, bench: Bench, settings: SelectSettings, folder: RunFolder | None = None) -> None:
-        self.bench, self.settings, self.folder = bench, settings, folder
-        self.course = Course(family, settings)
-        self.history: list[Row] = []
+    Parameters
+    ----------
+    family : the feature maps to choose from.
+    evaluator : makes the solver calls.
+    settings : the method, its budget and its score.
+    folder : keeps the run, if there is one; what it holds is continued.
+    """
+
+    def __init__(
+        self, family: Family, evaluator: Evaluator, settings: SelectSettings, folder: RunFolder | None = None
+    ) -> None:
+        self.evaluator, self.settings, self.folder = evaluator, settings, folder
+        self.schedule = CallSchedule(family, settings)
+        self.history: list[HistoryRow] = []
         self.incumbent: Incumbent | None = None
         self.oracles: dict[int, float] = {}
 
     @property
     def path(self) -> Path | None:
+        """The run folder."""
         return None if self.folder is None else self.folder.path
 
     @property
     def seconds(self) -> float:
         """Features, solves and scores so far; what fitting the family takes is spent before the first call."""
-        return float(self.history[-1]["seconds"]) if self.history else self.bench.seconds_to_fit
+        return float(self.history[-1]["seconds"]) if self.history else self.evaluator.seconds_to_fit
 
     def spent(self) -> bool:
         """Whether the budget is used up; the first call is always made."""
@@ -96,21 +109,21 @@ class Run:
         out_of_time = s.max_seconds is not None and calls > 0 and self.seconds >= s.max_seconds
         return out_of_time or (s.max_calls is not None and calls >= s.max_calls)
 
-    def go(self, progress: Progress | None = None) -> None:
-        """Make the calls that are left."""
+    def finish(self, progress: Progress | None = None) -> None:
+        """Make the calls that are left; `progress` is told of each."""
         with self.folder.writing() if self.folder else nullcontext():
             try:
-                self._go(progress)
+                self._finish(progress)
             except KeyboardInterrupt:
                 if self.folder is None:
                     raise
-                raise KeyboardInterrupt(f"stopped; go on with: nasight select --resume {self.path}") from None
+                raise KeyboardInterrupt(f"stopped; resume with: nasight select --resume {self.path}") from None
             if self.folder is not None:
                 self.folder.write_result(self.result())
 
-    def _go(self, progress: Progress | None) -> None:
+    def _finish(self, progress: Progress | None) -> None:
         self._restore()
-        calls, total = self.course.calls(), self.course.planned()
+        calls, total = self.schedule.calls(), self.schedule.planned()
         call = _next(calls, None)
         for row in self.history:
             call = _next(calls, Outcome(tuple(row["scores"]["accuracy"]), tuple(row["scores"]["loss"])))
@@ -123,8 +136,8 @@ class Run:
 
     def _make(self, call: Call) -> Outcome:
         number = len(self.history) + 1
-        configs = [self.course.configs[i] for i in call.configs]
-        solved = self.bench.solve(call, configs, number)
+        configs = [self.schedule.configs[i] for i in call.configs]
+        solved = self.evaluator.solve(call, configs, number)
         seconds = self.seconds + solved.seconds
         self._judge(solved)
         self.history.append(self._row(solved, number, seconds))
@@ -157,23 +170,23 @@ class Run:
 
     def _tested(self, found: Incumbent) -> Incumbent:
         """The incumbent with the test accuracy of its model and, as oracle, of a stand-alone one; both unclocked."""
-        test = self.bench.problem.test
+        test = self.evaluator.data.test
         if test is None:
             return found
-        config = self.course.configs[found.config]
-        accuracy = self.bench.accuracy(found.model, config, test, found.dimension, found.seed)
-        full = found.alone and (found.dimension == self.settings.dimension or not self.course.family.sized)
+        config = self.schedule.configs[found.config]
+        accuracy = self.evaluator.accuracy(found.model, config, test, found.dimension, found.seed)
+        full = found.alone and (found.dimension == self.settings.dimension or not self.schedule.family.sized)
         if self.settings.oracle and found.config not in self.oracles:
             self.oracles[found.config] = accuracy if full else self._oracle(found.config)
         return Incumbent(**{**found.__dict__, "test": accuracy})
 
     def _oracle(self, config: int) -> float:
-        assert self.bench.problem.test is not None
-        configs, dimension = [self.course.configs[config]], self.settings.dimension
-        solved = self.bench.solve(Call((config,), dimension, shared=False), configs, f"oracle {config}")
-        return self.bench.accuracy(solved.model, configs[0], self.bench.problem.test, dimension, solved.seed)
+        assert self.evaluator.data.test is not None
+        configs, dimension = [self.schedule.configs[config]], self.settings.dimension
+        solved = self.evaluator.solve(Call((config,), dimension, shared=False), configs, f"oracle {config}")
+        return self.evaluator.accuracy(solved.model, configs[0], self.evaluator.data.test, dimension, solved.seed)
 
-    def _row(self, solved: Solved, number: int, seconds: float) -> Row:
+    def _row(self, solved: Solved, number: int, seconds: float) -> HistoryRow:
         best, outcome = self.incumbent, solved.outcome
         assert best is not None
         return {
@@ -183,7 +196,7 @@ class Run:
             "configs": len(solved.call.configs),
             "shared": solved.call.shared,
             "incumbent": best.config,
-            "config": self.course.configs[best.config],
+            "config": self.schedule.configs[best.config],
             "validation": "alone" if best.alone else "shared",
             "validation_accuracy": best.accuracy,
             "test_accuracy": best.test,
@@ -203,27 +216,27 @@ class Run:
         best = dict(self.incumbent.__dict__)
         model = best.pop("model")
         best |= {"coef": torch.tensor(model.coef), "intercept": torch.tensor(model.intercept)}
-        state = {"calls": len(self.history), "peak_bytes": self.bench.peak_bytes, "incumbent": best}
+        state = {"calls": len(self.history), "peak_bytes": self.evaluator.peak_bytes, "incumbent": best}
         self.folder.save(state, mark=f"{len(self.history):06d}")
 
     def _restore(self) -> None:
         state = self.folder.load() if self.folder is not None else None
         if self.folder is None or state is None:
             return
-        self.history = self.folder.history[: state["calls"]]
+        self.history = read_history(self.folder, self.settings)[: state["calls"]]
         self.oracles = {
             row["incumbent"]: row["oracle_test_accuracy"]
             for row in self.history
             if row["oracle_test_accuracy"] is not None
         }
-        self.bench.peak_bytes = max(self.bench.peak_bytes, state["peak_bytes"])
+        self.evaluator.peak_bytes = max(self.evaluator.peak_bytes, state["peak_bytes"])
         best = state["incumbent"]
         model = LinearModel(best.pop("coef").numpy(), best.pop("intercept").numpy())
         self.incumbent = Incumbent(**best, model=model)
 
     def result(self) -> dict[str, Any]:
         """What the search ended with: the object that `nasight select --json` prints."""
-        s, best, problem, last = self.settings, self.incumbent, self.bench.problem, self.history[-1]
+        s, best, data, last = self.settings, self.incumbent, self.evaluator.data, self.history[-1]
         assert best is not None
         seen = {config for row in self.history for config in row["scores"]["configs"]}
         return {
@@ -232,7 +245,7 @@ class Run:
             "maps": s.maps,
             "data": s.data,
             "seed": s.seed,
-            "config": self.course.configs[best.config],
+            "config": self.schedule.configs[best.config],
             "validation": last["validation"],
             "validation_accuracy": best.accuracy,
             "test_accuracy": best.test,
@@ -243,11 +256,27 @@ class Run:
             "dimension": best.dimension,
             "feature_seed": best.seed,
             "norm": float(np.sqrt(np.square(best.model.coef, dtype=np.float64).sum())),
-            "training_rows": len(problem.train),
-            "validation_rows": len(problem.validation),
-            "test_rows": 0 if problem.test is None else len(problem.test),
-            "peak_bytes": self.bench.peak_bytes,
+            "training_rows": len(data.train),
+            "validation_rows": len(data.validation),
+            "test_rows": 0 if data.test is None else len(data.test),
+            "peak_bytes": self.evaluator.peak_bytes,
         }
+
+
+def read_history(folder: RunFolder, settings: SelectSettings) -> list[HistoryRow]:
+    """The history of a run folder, its configurations spelled as they are now."""
+    return [_current(row, settings) for row in folder.history]
+
+
+def read_result(folder: RunFolder, settings: SelectSettings) -> dict[str, Any] | None:
+    """The result of a run folder, its configuration spelled as it is now; None before the end."""
+    result = folder.result
+    return None if result is None else _current(result, settings)
+
+
+def _current(row: HistoryRow, settings: SelectSettings) -> HistoryRow:
+    # The words of the user's own maps are the user's.
+    return row if settings.maps == OWN else {**row, "config": current_words(row["config"])}
 
 
 def _next(calls: Generator[Call, Outcome, None], outcome: Outcome | None) -> Call | None:

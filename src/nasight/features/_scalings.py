@@ -11,8 +11,8 @@ from nasight.errors import RequestError
 SCALINGS: dict[str, Any] = {
     "none": FunctionTransformer,
     "min-max": MinMaxScaler,
-    "normalise": Normalizer,
-    "standardise": StandardScaler,
+    "normalize": Normalizer,
+    "standardize": StandardScaler,
 }
 """Columns to [0, 1]; rows to length 1; columns to mean 0 and deviation 1. A constant column becomes zeros."""
 

@@ -9,38 +9,44 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nasight.data import Rows
 from nasight.data import rows as load_rows
 from nasight.errors import RequestError
+from nasight.features._evaluator import Evaluator
 from nasight.features._families import family as load_family
 from nasight.features._family import Config, Family
-from nasight.features._problem import Bench, Problem, split
-from nasight.features._run import Incumbent, Progress, Row, Run
-from nasight.features._settings import CLOCKS, SelectSettings, checked, resolve
+from nasight.features._run import HistoryRow, Incumbent, Progress, SelectionRun, read_history, read_result
+from nasight.features._settings import CLOCKS, OWN, SelectSettings, checked, resolve
+from nasight.features._split import SelectionData, split
 from nasight.reproducible import threads as threads_of
-from nasight.runs import RunFolder
+from nasight.runs import DataRecord, RunFolder, found_again
 
 
 @dataclass(frozen=True)
-class Selection:
-    """What a selection did and found: `config`, `history`, `result`, and the model where it was just made."""
+class SelectedMap:
+    """What a selection did and found: `config`, `history`, `result`, and the model where it was just made.
+
+    Its folder, read again after the end, has no model: `predict` then says so.
+    """
 
     result: dict[str, Any]
-    history: list[Row]
+    history: list[HistoryRow]
     path: Path | None = None
-    bench: Bench | None = None
+    evaluator: Evaluator | None = None
     incumbent: Incumbent | None = None
 
     @property
     def config(self) -> Config:
+        """The configuration that was chosen."""
         config: Config = self.result["config"]
         return config
 
     def predict(self, x: Any) -> NDArray[np.int64]:
         """Class numbers of rows, by the model the search ended with."""
-        if self.bench is None or self.incumbent is None:
+        if self.evaluator is None or self.incumbent is None:
             raise RequestError(f"the selection in {self.path} was read without its data, so it has no model")
         best = self.incumbent
-        return self.bench.predict(best.model, self.config, x, best.dimension, best.seed)
+        return self.evaluator.predict(best.model, self.config, x, best.dimension, best.seed)
 
 
 def select(
@@ -66,31 +72,42 @@ def select(
     overwrite: bool = False,
     data_folder: str | Path | None = None,
     progress: Progress | None = None,
-) -> Selection:
+) -> SelectedMap:
     """Choose the feature map of a linear model.
 
     Parameters
     ----------
-    maps : "fourier", "ngrams", a `Family`, a list of scikit-learn transformers, or a dict of distributions.
-    data : a name, a file, arrays or `Rows`; see `nasight.data.rows`. `target` names the label column of a table.
-    method : a row of `nasight.features.METHODS`.
+    maps : "fourier", "ngrams", a `Family`, a list of scikit-learn transformers, or a dict of distributions; see
+        `family`.
+    data : a name, a file, arrays or `Rows`; see `nasight.data.rows`.
+    target : the label column of a table.
+    method : a row of `nasight.features.SELECTION_METHODS`.
     configs : configurations that a pass of the method begins with (hyperband: its largest bracket); the method's own
         number by default.
-    validation : see `split`; the data set's own rule by default.
+    dimension : features of the chosen map.
+    validation, examples : which rows validate, and at most how many train; see `split`.
     score : "accuracy" or "loss", what configurations are compared by on validation rows.
-    max_calls, max_seconds : the budget. A call that has begun is finished. A method that is through before the budget
-        is begins again with fresh configurations and keeps the best stand-alone model; without a budget it makes
-        one pass.
+    max_calls, max_seconds : the budget. A call that has begun is finished. A method that ends before the budget does
+        begins again with fresh configurations and keeps the best stand-alone model; without a budget it makes one
+        pass.
     clock : "wall", or "cpu" for the seconds of this process's processors, which other work disturbs less.
+    seed : everything random follows from it.
     oracle : also train the incumbent alone at the full dimension, outside the clock, for its test accuracy.
     memory : bytes ("4G") that a solver call may take.
     penalty : ridge's lambda.
-    threads : how many share the work; torch's number by default. A resumed run takes as many as before.
-    out : a run folder; `resume` goes on with it after an interruption.
+    threads : how many threads share the work; torch's number by default. A resumed run takes as many as before.
+    out : a run folder; `resume` continues it after an interruption.
+    overwrite : replace a run that is in `out`.
+    data_folder : the folder of the data sets that have names.
+    progress : called with the row of each solver call and the number of all calls, where that is known.
+
+    >>> found = select("fourier", "digits", configs=4, dimension=50)
+    >>> sorted(found.config)
+    ['gamma', 'kernel', 'scaling']
     """
     rows = load_rows(data, target=target, folder=data_folder)
     settings = resolve(
-        maps=maps if isinstance(maps, str) else "own",
+        maps=maps if isinstance(maps, str) else OWN,
         data=data if isinstance(data, str) else rows.name,
         target=target,
         method=method,
@@ -109,12 +126,13 @@ def select(
         threads=threads,
     )
     family = load_family(maps)
-    problem = split(rows, validation, examples)
+    split_rows = split(rows, validation, examples)
     folder = None
     if out is not None:
-        about = {"settings": settings.model_dump(), "data": {"name": rows.name, "fingerprint": rows.fingerprint}}
+        record = DataRecord(rows.name, rows.fingerprint, classes=tuple(rows.classes))
+        about = {"settings": settings.model_dump(), "data": record.to_dict()}
         folder = RunFolder.create(out, kind="select", about=about, overwrite=overwrite)
-    return _run(family, problem, settings, folder, progress)
+    return _run(family, split_rows, settings, folder, progress)
 
 
 def resume(
@@ -124,41 +142,52 @@ def resume(
     data: Any = None,
     data_folder: str | Path | None = None,
     progress: Progress | None = None,
-) -> Selection:
-    """Go on with an interrupted selection; the result is that of one never interrupted, but for the seconds.
+) -> SelectedMap:
+    """Finish an interrupted selection; the result is that of one never interrupted, but for the seconds.
 
-    A selection over maps or arrays of the user's own needs them again, as `maps` and `data`.
+    Parameters
+    ----------
+    path : the run folder.
+    maps, data : needed again where they were the user's own: maps without a name, arrays.
+    data_folder, progress : as in `select`.
+
+    >>> found = select("fourier", "digits", configs=2, dimension=20, out=tmp / "selection")
+    >>> resume(tmp / "selection").config == found.config
+    True
     """
     folder = RunFolder.open(path, kind="select")
-    settings, result = checked(folder.about["settings"]), folder.result
+    settings = checked(folder.about["settings"])
+    result = read_result(folder, settings)
     if result is not None:
-        return Selection(result, folder.history, folder.path)
-    if settings.maps == "own" and maps is None:
+        return SelectedMap(result, read_history(folder, settings), folder.path)
+    if settings.maps == OWN and maps is None:
         raise RequestError(f"{folder.path} searched maps of your own; give them again as maps=")
-    rows = load_rows(settings.data if data is None else data, target=settings.target, folder=data_folder)
-    known = folder.about["data"]
-    if rows.fingerprint != known["fingerprint"]:
-        raise RequestError(
-            f"{folder.path} searched other data ({known['name']!r}, fingerprint {known['fingerprint'][:12]}) than this "
-            f"({rows.name!r}, {rows.fingerprint[:12]})"
-        )
+
+    def load(source: Any) -> Rows:
+        return load_rows(source, target=settings.target, folder=data_folder)
+
+    rows = found_again(folder, settings.data, data, load=load)
     family = load_family(settings.maps if maps is None else maps)
-    problem = split(rows, settings.validation, settings.examples)
-    return _run(family, problem, settings, folder, progress)
+    split_rows = split(rows, settings.validation, settings.examples)
+    return _run(family, split_rows, settings, folder, progress)
 
 
 def _run(
-    family: Family, problem: Problem, settings: SelectSettings, folder: RunFolder | None, progress: Progress | None
-) -> Selection:
+    family: Family,
+    split_rows: SelectionData,
+    settings: SelectSettings,
+    folder: RunFolder | None,
+    progress: Progress | None,
+) -> SelectedMap:
     with threads_of(settings.threads):
-        bench = Bench(
+        evaluator = Evaluator(
             family,
-            problem,
+            split_rows,
             penalty=settings.penalty,
             memory=settings.memory,
             seed=settings.seed,
             clock=CLOCKS[settings.clock],
         )
-        run = Run(family, bench, settings, folder)
-        run.go(progress)
-    return Selection(run.result(), run.history, run.path, run.bench, run.incumbent)
+        run = SelectionRun(family, evaluator, settings, folder)
+        run.finish(progress)
+    return SelectedMap(run.result(), run.history, run.path, run.evaluator, run.incumbent)

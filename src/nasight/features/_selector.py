@@ -11,18 +11,20 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
-from nasight.data import generator_for, split_indices
+from nasight.data import split_indices
 from nasight.errors import RequestError
 from nasight.features._correlation import Correlation, correlation
+from nasight.features._evaluator import Evaluator, seed_for
 from nasight.features._families import family as load_family
 from nasight.features._family import Family
 from nasight.features._fourier import seed_of
 from nasight.features._linear import one_vs_rest
-from nasight.features._problem import Bench, Part, Problem, seed_for
 from nasight.features._ridge import ridge
-from nasight.features._run import Run
-from nasight.features._settings import resolve
+from nasight.features._run import SelectionRun
+from nasight.features._settings import OWN, resolve
+from nasight.features._split import Part, SelectionData
 from nasight.features._svm import svm
+from nasight.reproducible import generator_for
 
 
 class FeatureMapSelector(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -48,7 +50,7 @@ class FeatureMapSelector(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     best_map_ : the chosen transformer, fitted on all rows.
     best_config_ : its configuration.
     best_score_ : its accuracy on the rows held out.
-    history_ : one row a solver call; see `nasight.features.select`.
+    history_ : one row per solver call; see `nasight.features.select`.
     correlation_ : accuracies with shared weights and alone over the first round's configurations, where asked for.
 
     Examples
@@ -92,10 +94,10 @@ class FeatureMapSelector(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise RequestError(f"a classifier needs rows of 2 classes or more, got 1 class: {self.classes_[0]!r}")
         seed = seed_of(self.random_state)
         family = load_family(self.maps)
-        bench = Bench(family, self._problem(X, labels, seed), penalty=self.penalty, seed=seed)
+        evaluator = Evaluator(family, self._split(X, labels, seed), penalty=self.penalty, seed=seed)
         settings = resolve(
-            maps="own",
-            data="own",
+            maps=OWN,
+            data=OWN,
             method=self.method,
             configs=self.n_configs,
             dimension=self.dimension,
@@ -103,14 +105,14 @@ class FeatureMapSelector(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             penalty=self.penalty,
             seed=seed,
         )
-        run = Run(family, bench, settings)
-        run.go()
+        run = SelectionRun(family, evaluator, settings)
+        run.finish()
         self.history_ = run.history
         found = run.result()
         self.best_config_, self.best_score_ = found["config"], found["validation_accuracy"]
         if self.compute_correlation:
             first = run.history[0]["dimension"]
-            self._correlation = correlation(bench, run.course.configs[: self.n_configs], first)
+            self._correlation = correlation(evaluator, run.schedule.configs[: self.n_configs], first)
         self._refit(family, X, labels, seed)
         return self
 
@@ -138,6 +140,7 @@ class FeatureMapSelector(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def correlation_(self) -> Correlation:
+        """Accuracies with shared weights and alone; there after `fit` with `compute_correlation=True`."""
         if not hasattr(self, "_correlation"):
             raise AttributeError("correlation_ is there after fit with compute_correlation=True")
         return self._correlation
@@ -156,7 +159,7 @@ class FeatureMapSelector(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _text(self) -> bool:
         return self.maps == "ngrams" if isinstance(self.maps, str) else getattr(self.maps, "name", "") == "ngrams"
 
-    def _problem(self, X: Any, labels: NDArray[np.int64], seed: int) -> Problem:
+    def _split(self, X: Any, labels: NDArray[np.int64], seed: int) -> SelectionData:
         if not 0 < self.validation_fraction < 1:
             raise RequestError(f"validation_fraction lies between 0 and 1, got {self.validation_fraction}")
         count = len(labels)
@@ -164,7 +167,7 @@ class FeatureMapSelector(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         parts = split_indices(torch.from_numpy(labels), [held, count - held], generator_for(seed, "validation"))
         whole = Part(X, labels)
         validation, train = (whole.take(part.numpy()) for part in parts)
-        return Problem(train, validation, None, len(self.classes_))
+        return SelectionData(train, validation, None, len(self.classes_))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -10,9 +10,11 @@ import torch
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from nasight.errors import RequestError
-from nasight.features._methods import SCORES, method
+from nasight.features._methods import CRITERIA, method
 
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
+OWN = "own"
+"""What settings say of maps and data that have no name."""
 UNITS = {"": 1, "B": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
@@ -52,10 +54,10 @@ def checked(values: dict[str, Any]) -> SelectSettings:
         settings = SelectSettings(**values)
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise RequestError(f"{where}: {first['msg'].lower()}, got {first['input']!r}") from None
-    if settings.score not in SCORES:
-        raise RequestError(f"there is no score {settings.score!r}; there are {', '.join(SCORES)}")
+        setting = ".".join(map(str, first["loc"]))
+        raise RequestError(f"{setting}: {first['msg'].lower()}, got {first['input']!r}") from None
+    if settings.score not in CRITERIA:
+        raise RequestError(f"there is no score {settings.score!r}; there are {', '.join(CRITERIA)}")
     if settings.clock not in CLOCKS:
         raise RequestError(f"there is no clock {settings.clock!r}; there are {', '.join(CLOCKS)}")
     for name in ("configs", "dimension", "max_calls", "max_seconds", "examples", "penalty", "threads"):

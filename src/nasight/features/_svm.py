@@ -12,7 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from nasight.errors import RequestError
-from nasight.features._linear import LinearModel, Streamed, one_vs_rest, read
+from nasight.features._family import RowSource
+from nasight.features._linear import LinearModel, one_vs_rest, read
 
 LOSSES = ("hinge", "squared_hinge")
 
@@ -30,10 +31,24 @@ def svm(
 ) -> LinearModel:
     """A linear SVM on class numbers, one against the rest; of two classes one column, positive for the second.
 
-    The tolerance is liblinear's own for this problem: on IMDb, one of 1e-4 took 2 to 17 times as long for the same
-    accuracy to a tenth of a point. The rows are held in memory as liblinear wants them. Whether it converged is a field
-    of the model. A class without a row, below `classes`, has zero weights and the score of a row that is surely not in
-    it, -1.
+    The rows are held in memory as liblinear wants them. Whether it converged is a field of the model.
+
+    Parameters
+    ----------
+    x : an array, a sparse matrix or a `RowSource`, (n, dimension).
+    labels : class numbers, (n,).
+    C : the weight of the loss against the norm.
+    loss : "hinge" or "squared_hinge".
+    seed : the order in which liblinear visits the rows follows from it.
+    tolerance : liblinear's own for this problem: on IMDb, one of 1e-4 took 2 to 17 times as long for the same accuracy
+        to a tenth of a point.
+    max_iter : at most this many passes over the rows.
+    classes : the number of classes, where it is more than the labels show: a class without a row has zero weights and
+        the score of a row that is surely not in it, -1.
+
+    >>> x = np.array([[0.0], [1.0], [4.0], [5.0]])
+    >>> svm(x, [0, 0, 1, 1]).predict(x)
+    array([0, 0, 1, 1])
     """
     start = time.perf_counter()
     if loss not in LOSSES:
@@ -63,7 +78,7 @@ def svm(
     signs = np.array([-1, 1]) if len(columns) == 2 else np.ones(1)
     coef[:, columns], intercept[columns] = solver.coef_.T * signs, solver.intercept_ * signs
     slack = np.maximum(0.0, 1.0 - targets * (np.asarray(rows @ coef) + intercept)) ** (1 if loss == "hinge" else 2)
-    # liblinear penalises the intercept, as one more weight.
+    # liblinear penalizes the intercept, as one more weight.
     norm = np.square(coef[:, columns]).sum() + np.square(intercept[columns]).sum()
     return LinearModel(
         coef,
@@ -79,14 +94,14 @@ def svm(
 
 def _whole(x: Any) -> Any:
     """All rows as one array or CSR matrix."""
-    if not isinstance(x, Streamed):
+    if not isinstance(x, RowSource):
         return x.tocsr() if sparse.issparse(x) else np.asarray(x)
     blocks = list(read(x))
     return sparse.vstack(blocks, format="csr") if x.sparse else np.concatenate(blocks)
 
 
 def _peak(x: Any, rows: Any) -> int:
-    """Streamed put together here, their float64 copy, and liblinear's list of an index and a value for each entry."""
+    """Rows put together here, their float64 copy, and liblinear's list of an index and a value for each entry."""
     entries = rows.nnz if sparse.issparse(rows) else rows.size
-    own = rows.data.nbytes * 2 if isinstance(x, Streamed) else 0
+    own = rows.data.nbytes * 2 if isinstance(x, RowSource) else 0
     return int(own + entries * (8 + 16))

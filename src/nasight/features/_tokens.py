@@ -1,7 +1,7 @@
-"""Texts as numbers: tokenised once into distinct pieces, from which three tokenisers read their tokens.
+"""Texts as numbers: tokenized once into distinct pieces, from which three tokenizers read their tokens.
 
-A text falls into pieces at white space. Each tokeniser works on the distinct pieces only, and the tokens of a text
-are gathered from there, which is what makes a slow tokeniser affordable.
+A text falls into pieces at white space. Each tokenizer works on the distinct pieces only, and the tokens of a text
+are gathered from there, which is what makes a slow tokenizer affordable.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Lexicon:
         return Ragged(ids, np.concatenate([[0], np.cumsum(lengths)]))
 
     def tokens(self, text: Ragged, tokens: str, *, stop_words: bool, lowercase: bool) -> Ragged:
-        """The tokens of texts that were read. Stop words (when removed) are recognised in any case."""
+        """The tokens of texts that were read. Stop words (when removed) are recognized in any case."""
         flat, bounds = self._table(tokens)
         counts = np.diff(bounds)[text.ids]
         ids = flat[spans(bounds[text.ids], counts)]
@@ -160,10 +160,10 @@ def need_nltk() -> None:
 
 
 def _split_by_nltk(found: list[str]) -> list[list[str]]:
-    """NLTK's word tokeniser, without its sentence splitter, which would need a download.
+    """NLTK's word tokenizer, without its sentence splitter, which would need a download.
 
     Its patterns look across white space at the ends of a text only. So pieces from elsewhere have the same tokens in
-    any company, and are tokenised many at a time with a word of no consequence between them.
+    any company, and are tokenized many at a time with a word of no consequence between them.
     """
     from nltk.tokenize import NLTKWordTokenizer
 
@@ -196,7 +196,7 @@ def _alone(piece: str, tokenize: Callable[[str], list[str]]) -> list[str]:
 
 
 def _stop_words() -> frozenset[str]:
-    """scikit-learn's English stop words, with the pieces that tokenisers make of contractions."""
+    """scikit-learn's English stop words, with the pieces that tokenizers make of contractions."""
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
     return frozenset(ENGLISH_STOP_WORDS) | {"n't", "'s", "'m", "'d", "'ll", "'re", "'ve"}

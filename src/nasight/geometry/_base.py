@@ -11,17 +11,18 @@ import torch
 from torch import Tensor, nn
 
 from nasight.errors import RequestError
-from nasight.spaces._base import Group
+from nasight.spaces import Group
 
 Params = Mapping[str, Tensor]
 
 
 class Geometry(ABC):
-    """One parameter a group of weights, its map to the simplex and its optimiser; holds settings only.
+    """One parameter per group of weights, its map to the simplex and its optimizer; holds settings only.
 
-    `lr` is the published rate of a search of `steps` architecture steps; `gradient` is the size of a gradient there
-    (the largest entry after each row's mean is taken off), None where the update does not depend on it, as
-    Adam's. If `moves` is False there is no optimiser.
+    A geometry of your own sets `lr` and `steps` and defines `initial`, `weights`, `log_weights` and `optimizer`.
+    `lr` is the published learning rate of a search of `steps` architecture steps; `gradient` is the size of a gradient
+    there (the largest entry after each row's mean is taken off), None where the update does not depend on it, as
+    Adam's. If `moves` is False there is no optimizer. `groups` are always those of the space that is searched.
     """
 
     moves: ClassVar[bool] = True
@@ -43,13 +44,17 @@ class Geometry(ABC):
 
     @abstractmethod
     def optimizer(self, params: Params, groups: Iterable[Group], *, lr: float, steps: int = 1) -> torch.optim.Optimizer:
-        """What moves the parameters, in a search of so many architecture steps."""
+        """What moves the parameters, in a search of `steps` architecture steps with the learning rate `lr`."""
 
     def default_lr(self, steps: int, gradient: float | None = None) -> float:
-        """The rate for a search of so many steps, `lr` at `steps`.
+        """The learning rate for a search of this many steps; the published `lr` at the published `steps`.
 
         Proportional to 1/(G sqrt(T)), as theory has it (GAEA, theorem 1): T steps, and G the size of a gradient. The
         second part needs the measured `gradient` and a geometry that knows the published setting's own.
+
+        >>> from nasight.geometry import Simplex
+        >>> Simplex(lr=0.1, steps=100).default_lr(400)
+        0.05
         """
         if steps < 1:
             raise RequestError(f"a search takes at least 1 architecture step, got {steps!r}")

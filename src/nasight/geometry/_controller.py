@@ -11,15 +11,23 @@ from torch import Tensor, nn
 
 from nasight.geometry._base import Params
 from nasight.geometry._distribution import Choose, Distribution
-from nasight.spaces._base import Group
+from nasight.spaces import Group
 
 
 @dataclass(frozen=True)
 class Controller(Distribution):
     """The parameters are an LSTM's; it reads its last answer and gives the probabilities of the next (ENAS).
 
-    Logits are `bound` * tanh(logits / `temperature`). Questions with the same options share embeddings and output
-    weights. The published rate is that of NAS-Bench-201's ENAS: 250 epochs of 50 steps of the controller.
+    Questions with the same options share embeddings and output weights. The published learning rate is that of
+    NAS-Bench-201's ENAS: 250 epochs of 50 steps of the controller.
+
+    Parameters
+    ----------
+    hidden, layers : the size of the LSTM.
+    temperature, bound : logits are bound * tanh(logits / temperature).
+    lr, steps : the published learning rate, and the steps of the search that it is for; see `Geometry`.
+    betas, eps : Adam's.
+    spread : the first weights are uniform within it.
     """
 
     hidden: int = 32

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from nasight.geometry._base import Geometry, Params
-from nasight.spaces._base import Group
+from nasight.spaces import Group
 
 SAMPLES = 256
 """How many draws stand for a distribution whose marginals have no formula."""
@@ -21,7 +21,7 @@ Choose = Callable[[int, Tensor], Tensor]
 class Distribution(Geometry):
     """A geometry from which architectures are drawn; answers are indices of options, (n, questions).
 
-    Its `groups` are one group with a row a question, and need not be those of a supernet.
+    Its `groups` are one group with a row per question, and need not be those of a supernet.
     """
 
     @abstractmethod
@@ -30,7 +30,7 @@ class Distribution(Geometry):
         of its options given the answers before it; differentiable."""
 
     def sample(self, params: Params, groups: Iterable[Group], number: int, generator: torch.Generator) -> Tensor:
-        """Answers drawn from the distribution."""
+        """`number` rows of answers drawn from the distribution: (number, questions)."""
 
         def draw(question: int, log_probs: Tensor) -> Tensor:
             return torch.multinomial(log_probs.exp(), 1, generator=generator)[:, 0]

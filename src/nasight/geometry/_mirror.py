@@ -1,4 +1,4 @@
-"""Mirror descent over stacks of simplices, as an optimiser for any loop (GAEA, algorithm 1)."""
+"""Mirror descent over stacks of simplices, as an optimizer for any loop (GAEA, algorithm 1)."""
 
 from __future__ import annotations
 
@@ -25,6 +25,13 @@ class MirrorDescent(Optimizer):
     A step is `potential.mirror_step` on every row; then weights under `floor` are lifted to it and the row is divided
     by its sum. A parameter group with `sizes=(2, 3, 4)` holds flat parameters: rows of these lengths, one behind the
     other. A gradient that is not finite raises `RunError` and leaves every parameter as it was.
+
+    Parameters
+    ----------
+    params : tensors or parameter groups, as torch's optimizers take them.
+    lr : learning rate.
+    potential : the distance-generating function; the negative entropy by default, which is exponentiated gradient.
+    floor : what a weight is lifted to; 0 for nothing.
 
     >>> theta = torch.full((1, 4), 0.25, requires_grad=True)
     >>> descent = MirrorDescent([theta], lr=1.0)

@@ -16,12 +16,12 @@ from nasight.errors import RunError
 from nasight.geometry._base import Params
 from nasight.geometry._distribution import Choose, Distribution
 from nasight.geometry._rows import map_rows
-from nasight.spaces._base import Group
+from nasight.spaces import Group
 
 
 @dataclass(frozen=True)
 class Categorical(Distribution):
-    """One probability an option, the questions independent; `NaturalGradient` moves them (Akimoto et al. 2019).
+    """One probability per option, the questions independent; `NaturalGradient` moves them (Akimoto et al. 2019).
 
     `lr` is the length of the first step in the Fisher metric. It adapts itself, so the number of steps does not
     enter, and `threshold` is the ratio of signal to noise at which it neither grows nor shrinks.
@@ -65,6 +65,19 @@ class NaturalGradient(Optimizer):
 
     After a step no probability of a row of k is under 1 / (rows (k - 1)), or 1 / (2 k) if that is less. A gradient
     without a direction leaves everything as it is.
+
+    Parameters
+    ----------
+    params : tensors or parameter groups, whose rows (the last dimension) are probabilities.
+    lr : the length of the first step in the Fisher metric.
+    threshold : the ratio of signal to noise at which the step neither grows nor shrinks.
+
+    >>> p = torch.full((1, 4), 0.25, requires_grad=True)
+    >>> optimizer = NaturalGradient([p], lr=0.1)
+    >>> p.grad = torch.tensor([[0.0, 1.0, 1.0, 1.0]])
+    >>> optimizer.step()
+    >>> p.detach().round(decimals=3)
+    tensor([[0.2930, 0.2360, 0.2360, 0.2360]])
     """
 
     def __init__(self, params: ParamsT, lr: float = 1.0, threshold: float = 1.5) -> None:

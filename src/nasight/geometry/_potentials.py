@@ -89,7 +89,7 @@ class Euclidean(Potential):
 
 
 def project_simplex(x: Tensor) -> Tensor:
-    """The point of the simplex nearest to each row of x (..., k): max(x - c, 0) with the c that makes it sum to 1.
+    """The point of the simplex that is nearest to each row of x (..., k): max(x - c, 0), where c makes it sum to 1.
 
     >>> project_simplex(torch.tensor([0.8, 0.6, -3.0]))
     tensor([0.6000, 0.4000, 0.0000])
@@ -104,7 +104,12 @@ def project_simplex(x: Tensor) -> Tensor:
 
 
 def bregman(potential: Potential, x: Tensor, y: Tensor) -> Tensor:
-    """D(x || y) = phi(x) - phi(y) - <grad phi(y), x - y> of every row: (..., k), (..., k) -> (...).
+    """The Bregman divergence D(x || y) = phi(x) - phi(y) - <grad phi(y), x - y> of every row: (..., k) -> (...).
+
+    Parameters
+    ----------
+    potential : phi.
+    x, y : stacks of points of the simplex, (..., k).
 
     >>> bregman(Euclidean(), torch.tensor([1.0, 0.0]), torch.tensor([0.0, 1.0]))
     tensor(1.)

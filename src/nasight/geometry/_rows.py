@@ -12,7 +12,7 @@ Sizes = tuple[int, ...]
 
 
 def map_rows(function: Callable[..., Tensor], sizes: Sizes | None, *tensors: Tensor) -> Tensor:
-    """`function` of the rows of the tensors: at once if all are equally long (`sizes` None), else once a length.
+    """`function` of the rows of the tensors: at once if all are equally long (`sizes` None), else once per length.
 
     `function` takes and returns stacks of rows (..., k). Differentiable, and no row sees another.
     """

@@ -1,4 +1,4 @@
-"""Parameters that are weights: the simplex itself (GAEA), and its centre (no architecture parameters)."""
+"""Parameters that are weights: the simplex itself (GAEA), and its center (no architecture parameters)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nasight.errors import RequestError
 from nasight.geometry._base import Geometry, Params
 from nasight.geometry._mirror import ENTROPY, MirrorDescent
 from nasight.geometry._potentials import Euclidean, Potential
-from nasight.spaces._base import Group
+from nasight.spaces import Group
 
 POTENTIALS: Mapping[str, Potential] = {"entropy": ENTROPY, "euclidean": Euclidean()}
 
@@ -36,8 +36,15 @@ class _Weights(Geometry):
 class Simplex(_Weights):
     """Mirror descent on the simplex; with the entropy, exponentiated gradient (GAEA).
 
-    `potential` is "entropy", "euclidean" or a `Potential` of one's own. The rate 0.1 is that of GAEA's
-    NAS-Bench-201 search with empirical risk minimisation: 25 epochs of 50,000 images, 64 a step.
+    The learning rate 0.1 is that of GAEA's NAS-Bench-201 search with empirical risk minimization: 25 epochs of 50,000
+    images, 64 per step.
+
+    Parameters
+    ----------
+    potential : "entropy", "euclidean" or a `Potential` of your own.
+    lr, steps, gradient : the published learning rate, the steps of the search that it is for, and the size of a
+        gradient there; see `Geometry`.
+    floor : what a weight is lifted to after every step.
     """
 
     potential: str | Potential = "entropy"
@@ -61,11 +68,11 @@ class Simplex(_Weights):
 
 @dataclass(frozen=True)
 class Fixed(_Weights):
-    """Uniform weights that never move: what is left of a search by random sampling. It has no optimiser."""
+    """Uniform weights that never move: what is left of a search by random sampling. It has no optimizer."""
 
     moves: ClassVar[bool] = False
     lr: float = field(default=0.0, init=False)
     steps: int = field(default=1, init=False)
 
     def optimizer(self, params: Params, groups: Iterable[Group], *, lr: float, steps: int = 1) -> torch.optim.Optimizer:
-        raise RequestError("fixed architecture weights have no optimiser: ask `moves` of a geometry first")
+        raise RequestError("fixed architecture weights have no optimizer: ask `moves` of a geometry first")

@@ -12,18 +12,26 @@ from torch import Tensor, nn
 from nasight.errors import RequestError
 from nasight.geometry._base import Geometry, Params
 from nasight.geometry._rows import Sizes, map_rows
-from nasight.spaces._base import Group
+from nasight.spaces import Group
 
 
 @dataclass(frozen=True)
 class Softmax(Geometry):
     """Logits under a softmax, moved by Adam or by plain stochastic gradient descent (DARTS).
 
-    `rule` is "adam" or "sgd" (which takes no `betas`). The rate 3e-4 is that of DARTS: 50 epochs of 25,000 images,
-    64 a step. Adam moves a logit by about the rate whatever the gradient is, so a rate far above 0.1 makes no sense;
-    `default_lr` is not capped there, but with the published `lr` it reaches no more than 0.042, in a single step.
-    With `hold_others`, a step leaves the weights of options without a gradient as they were: the logits that moved
-    are shifted together, so that their joint weight stays (ProxylessNAS, section 3.2.1).
+    The learning rate 3e-4 is that of DARTS: 50 epochs of 25,000 images, 64 per step. Adam moves a logit by about the
+    learning rate whatever the gradient is, so one far above 0.1 makes no sense; `default_lr` is not capped there, but
+    with the published `lr` it reaches no more than 0.042, in a single step.
+
+    Parameters
+    ----------
+    rule : "adam" or "sgd".
+    lr, steps : the published learning rate, and the steps of the search that it is for; see `Geometry`.
+    betas : Adam's; not read by "sgd".
+    weight_decay : of the logits.
+    spread : the deviation of the first logits.
+    hold_others : whether a step leaves the weights of options without a gradient as they were: the logits that moved
+        are shifted together, so that their joint weight stays (ProxylessNAS, section 3.2.1).
     """
 
     rule: str = "adam"

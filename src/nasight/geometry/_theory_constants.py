@@ -16,7 +16,7 @@ from nasight.geometry._theory_domain import Domain, Point
 from nasight.geometry._theory_prox import Oracle
 
 DENSE = 128
-"""Up to so many variables the curvature is a matrix; with more, Lanczos iterations find its smallest eigenvalue."""
+"""Up to this many variables the curvature is a matrix; with more, Lanczos iterations find its smallest eigenvalue."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,21 @@ class GradientSizes:
 def gradient_sizes(domain: Domain, gradients: Iterable[Point], *, window: int = 32) -> GradientSizes:
     """The gradient bounds of Assumption 1 as a run shows them.
 
-    They bound the mean square of a stochastic gradient at every point; from one gradient a step, the largest mean
-    over `window` steps in a row stands for it. The window takes all gradients if there are fewer.
+    They bound the mean square of a stochastic gradient at every point; from one gradient per step, the largest mean
+    over a window of steps in a row stands for it. `factor` compares sums over the whole run; |O| times is the most it
+    can be, 1 the least.
 
-    `factor` compares sums over the whole run; |O| times is the most it can be, 1 the least.
+    Parameters
+    ----------
+    domain : the blocks of variables.
+    gradients : one per step, with a tensor per block.
+    window : steps in a row; all, if there are fewer.
+
+    >>> from nasight.geometry.theory import FREE, Block
+    >>> domain = Domain({"w": FREE, "theta": Block()})
+    >>> sizes = gradient_sizes(domain, [{"w": torch.ones(4), "theta": torch.tensor([[3.0, 4.0]])}])
+    >>> sizes.w, sizes.l2, sizes.linf
+    (2.0, 5.0, 4.0)
     """
     if window < 1:
         raise RequestError(f"window must be at least 1, got {window!r}")
@@ -89,7 +100,18 @@ def gamma_from_pairs(domain: Domain, points: Sequence[Point], gradients: Sequenc
     """A lower bound of gamma from a run: no smaller gamma makes f + gamma phi convex between these points.
 
     Convexity asks <f'(x) - f'(y), x - y> + gamma (D(x || y) + D(y || x)) >= 0 of every pair; here, of every two
-    neighbours. With noisy gradients it is an estimate, and the noise shows in it. 0 if nothing curves downwards.
+    neighbors. With noisy gradients it is an estimate, and the noise shows in it. 0 if nothing curves downwards.
+
+    Parameters
+    ----------
+    domain : the blocks of variables.
+    points : the points that a run visited, in order.
+    gradients : the gradient at each of them.
+
+    >>> from nasight.geometry.theory import FREE
+    >>> points = [{"w": torch.zeros(2)}, {"w": torch.ones(2)}]
+    >>> gamma_from_pairs(Domain({"w": FREE}), points, [{"w": -3 * point["w"]} for point in points])
+    3.0
     """
     if len(points) != len(gradients) or len(points) < 2:
         raise RequestError(f"gamma needs at least 2 points and a gradient each, got {len(points)} and {len(gradients)}")
@@ -108,6 +130,18 @@ def gamma_at(domain: Domain, gradient: Oracle, x: Point, *, spacing: float = 1e-
     It is minus the smallest eigenvalue of S f'' S on the domain's directions, S the square root of the potential's
     inverse second derivative: diag(theta) for the entropy. Second derivatives are central differences of `gradient`,
     which must not be noisy (a fixed batch). gamma is at least the largest value over all points.
+
+    Parameters
+    ----------
+    domain : the blocks of variables.
+    gradient : from a point to the gradient of f there.
+    x : the point.
+    spacing : of the differences.
+    seed : where the search for the smallest eigenvalue starts, if there are many variables.
+
+    >>> from nasight.geometry.theory import FREE
+    >>> round(gamma_at(Domain({"w": FREE}), lambda x: {"w": -3 * x["w"]}, {"w": torch.zeros(2)}), 6)
+    3.0
     """
     x = domain.checked(x)
     metric = {name: block.metric(x[name]) for name, block in domain.blocks.items()}

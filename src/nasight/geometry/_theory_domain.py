@@ -14,7 +14,7 @@ from nasight.geometry._potentials import Euclidean, NegativeEntropy, Potential, 
 from nasight.geometry._rows import Sizes, map_rows
 
 Point = Mapping[str, Tensor]
-"""One tensor a block."""
+"""One tensor per block."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,7 @@ class Block:
         return [x] if self.sizes is None else list(torch.split(x, list(self.sizes)))
 
     def rows(self, x: Tensor) -> int:
+        """How many simplices a tensor of this block holds."""
         return len(self.sizes) if self.sizes is not None else x.numel() // x.shape[-1]
 
 
@@ -123,9 +124,11 @@ class Domain:
         return {name: block.step(x[name], grad[name], lr) for name, block in self.blocks.items()}
 
     def inner(self, grad: Point, step: Point) -> float:
+        """The inner product of a gradient and a step, over all blocks."""
         return sum(float((grad[name] * step[name]).sum()) for name in self.blocks)
 
     def minus(self, x: Point, y: Point) -> dict[str, Tensor]:
+        """x - y, block by block."""
         return {name: x[name] - y[name] for name in self.blocks}
 
     def checked(self, x: Point) -> dict[str, Tensor]:

@@ -49,8 +49,23 @@ def proximal(
     With lam < 1/gamma, h(u) = f(u) + D(u || x) / lam is mu-strongly convex relative to the potential,
     mu = 1/lam - gamma. So h(v) >= h(u) + <h'(u), v - u> + mu D(v || u) for all v, and the smallest value of the right
     side, which a mirror step of rate 1/mu attains, certifies how far h(u) is from the smallest h. The solver is
-    mirror descent on h with a relative smoothness found by backtracking; it ends when `gap` is at most
-    `tolerance`, and raises `RunError` where that takes more than `max_steps`.
+    mirror descent on h with a relative smoothness found by backtracking.
+
+    Parameters
+    ----------
+    domain : the blocks of variables.
+    f : the objective, differentiable by torch.
+    x : the point.
+    lam : lambda, below 1/gamma.
+    gamma : the weak convexity of f relative to the potential.
+    tolerance : the gap at which the solver ends.
+    max_steps : a solver that takes more raises `RunError`.
+
+    >>> from nasight.geometry.theory import FREE
+    >>> half_square = lambda u: u["w"].square().sum() / 2
+    >>> found = proximal(Domain({"w": FREE}), half_square, {"w": torch.ones(1)}, lam=1.0, gamma=0.5)
+    >>> round(float(found.point["w"]), 4)
+    0.5
     """
     mu = _modulus(lam, gamma)
     x = domain.checked(x)
@@ -79,7 +94,18 @@ def proximal(
 def stationarity(
     domain: Domain, f: Objective, x: Point, *, gamma: float, lam: float | None = None, tolerance: float = 1e-10
 ) -> Proximal:
-    """Delta_lambda at x with its certificate; lambda is 1/(2 gamma), as in the theorems, unless given."""
+    """Delta_lambda at x with its certificate.
+
+    Parameters
+    ----------
+    domain, f, x, gamma, tolerance : as in `proximal`.
+    lam : lambda; 1/(2 gamma) by default, as in the theorems.
+
+    >>> from nasight.geometry.theory import FREE
+    >>> half_square = lambda u: u["w"].square().sum() / 2
+    >>> stationarity(Domain({"w": FREE}), half_square, {"w": torch.zeros(2)}, gamma=1.0).stationarity
+    0.0
+    """
     return proximal(domain, f, x, lam=1 / (2 * gamma) if lam is None else lam, gamma=gamma, tolerance=tolerance)
 
 
@@ -87,6 +113,17 @@ def gradient_mapping(domain: Domain, x: Point, grad: Point, *, lam: float) -> fl
     """Delta_lambda of f's tangent plane at x: the prox is then one mirror step, and one gradient is enough.
 
     It is |grad|^2 for R^d; for a smooth f it is 0 where Delta_lambda is, and near it otherwise when lambda is small.
+
+    Parameters
+    ----------
+    domain : the blocks of variables.
+    x : the point.
+    grad : the gradient of f there.
+    lam : lambda.
+
+    >>> from nasight.geometry.theory import FREE
+    >>> gradient_mapping(Domain({"w": FREE}), {"w": torch.zeros(2)}, {"w": torch.tensor([3.0, 4.0])}, lam=0.5)
+    25.0
     """
     if not lam > 0:
         raise RequestError(f"lam must be greater than 0, got {lam!r}")
@@ -116,8 +153,22 @@ def estimate_stationarity(
     """Delta_lambda at x from noisy gradients alone, as a supernet gives them: an estimate without a certificate.
 
     Stochastic mirror descent on the mu-strongly convex h, with rates 2 / (mu (t + 2 + 2 kappa)), kappa = 1 / (lam mu)
-    the condition of its known part, and an average that weighs step t by t; independent `repeats` tell the
-    standard error. Noise in the inner solution biases the estimate upwards.
+    the condition of its known part, and an average that weighs step t by t. Noise in the inner solution biases the
+    estimate upwards.
+
+    Parameters
+    ----------
+    domain : the blocks of variables.
+    oracle : from a point to a noisy gradient there.
+    x : the point.
+    gamma : the weak convexity of f relative to the potential.
+    lam : lambda; 1/(2 gamma) by default.
+    steps : of one solution.
+    repeats : independent solutions, whose spread tells the standard error.
+
+    >>> from nasight.geometry.theory import FREE
+    >>> estimate_stationarity(Domain({"w": FREE}), lambda x: x, {"w": torch.zeros(2)}, gamma=1.0, steps=5).value
+    0.0
     """
     lam = 1 / (2 * gamma) if lam is None else lam
     mu = _modulus(lam, gamma)

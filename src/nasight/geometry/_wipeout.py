@@ -16,7 +16,7 @@ from nasight.geometry._base import Params
 from nasight.geometry._mirror import MirrorDescent
 from nasight.geometry._rows import map_rows
 from nasight.geometry._simplex import _Weights
-from nasight.spaces._base import Group
+from nasight.spaces import Group
 
 PUBLISHED_STEPS = 19_550
 SLACK = 1e-4
@@ -29,8 +29,13 @@ FAINT = 1e-30
 class Wipeout(_Weights):
     """Weights of experts, moved by `ExpertAdvice` under gradients of at most `bound` (XNAS).
 
-    The default rate is the one of the regret bound, sqrt(2 ln k / T) / bound, with k = 8 operations and T steps; `lr`
-    is that of `steps` steps and a bound of 1.
+    The default learning rate is the one of the regret bound, sqrt(2 ln k / T) / bound, with k = 8 operations and T
+    steps.
+
+    Parameters
+    ----------
+    bound : no entry of a gradient may be larger; larger ones are clipped before they come here.
+    lr, steps : the learning rate of `steps` steps under a bound of 1; see `Geometry`.
     """
 
     bound: float = 1.0
@@ -55,6 +60,13 @@ class ExpertAdvice(MirrorDescent):
     comes, and is wiped out (XNAS, algorithm 1); after the last step only the best are left. The weights are
     kept as logarithms, because a ratio that can still be made up for may be far below the smallest float.
     A gradient over the bound is refused.
+
+    Parameters
+    ----------
+    params : tensors or parameter groups, whose rows (the last dimension) are points of the simplex.
+    lr : learning rate.
+    bound : the largest entry that a gradient may have.
+    steps : how many steps there will be.
 
     >>> theta = torch.full((1, 3), 1 / 3, requires_grad=True)
     >>> advice = ExpertAdvice([theta], lr=1.0, bound=1.0, steps=3)

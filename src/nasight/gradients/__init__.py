@@ -4,14 +4,14 @@ Batch norm, `batch_norm=`:
   "train"    statistics of the batch, taken as constants (frozen): every example has a gradient of its own,
              that of the affine map which the batch norm is on this batch;
   "eval"     running statistics;
-  "coupled"  statistics of the batch, and every output is differentiated through them, as one backward pass an
+  "coupled"  statistics of the batch, and every output is differentiated through them, as one backward pass per
              output of the network in training mode does it: n passes, all gradients held at once.
 Everything else is as in evaluation (no dropout); running statistics and modes are left as they were.
 Examples must not meet elsewhere: batch norms written as `F.batch_norm` in a forward pass are for "coupled" only.
 """
 
 from nasight.gradients._contract import Layer, gram, square_norms
-from nasight.gradients._jacobians import coupled, coupled_norm, materialised
+from nasight.gradients._jacobians import coupled, coupled_norm, materialized
 from nasight.gradients._moments import (
     GradientMoments,
     Loss,
@@ -46,7 +46,7 @@ __all__ = [
     "gram",
     "learned",
     "logits_of",
-    "materialised",
+    "materialized",
     "norms_as",
     "per_example_square_norms",
     "signals",

@@ -17,17 +17,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from nasight.gradients._signals import Call
+from nasight.gradients._signals import LayerCall
 
 PATCHES = 2**19
-"""Patches of a convolution up to so many numbers are copied out at once, more of them tap by tap."""
+"""Patches of a convolution up to this many numbers are copied out at once, more of them tap by tap."""
 GRADIENTS = 2**25
-"""So many numbers of per-example gradients are held at once."""
-Layer = list[tuple[Call, Tensor]]
+"""At most this many numbers of per-example gradients are held at once."""
+Layer = list[tuple[LayerCall, Tensor]]
+"""All uses of one layer in a pass, each with the gradient at its output."""
 
 
 def square_norms(layer: Layer) -> Tensor:
-    """|g_i|^2 over the parameters of one layer, (n,), float64."""
+    """|g_i|^2 over the parameters of one layer, a part of what `signals` gives: (n,), float64."""
     vectors, maps = _parts(layer)
     total = torch.zeros(len(layer[0][1]), dtype=torch.float64)
     for vector in vectors:
@@ -38,7 +39,7 @@ def square_norms(layer: Layer) -> Tensor:
 
 
 def gram(layer: Layer) -> Tensor:
-    """<g_i, g_j> over the parameters of one layer, (n, n), float64."""
+    """<g_i, g_j> over the parameters of one layer, a part of what `signals` gives: (n, n), float64."""
     vectors, maps = _parts(layer)
     n = len(layer[0][1])
     total = torch.zeros(n, n, dtype=torch.float64)
@@ -107,7 +108,7 @@ def _places(x: Tensor) -> Tensor:
 
 
 def _grouped(x: Tensor, groups: int) -> Tensor:
-    """(n, channels, h, w) as (n, groups, channels a group, places)."""
+    """(n, channels, h, w) as (n, groups, channels per group, places)."""
     return x.reshape(len(x), groups, x.shape[1] // groups, -1)
 
 

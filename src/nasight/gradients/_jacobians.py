@@ -1,4 +1,4 @@
-"""Materialised Jacobians: for modules whose gradients cannot be contracted, and for coupled batch norm."""
+"""Materialized Jacobians: for modules whose gradients cannot be contracted, and for coupled batch norm."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nasight.errors import RequestError
 from nasight.gradients._signals import Statistics, Targets, learned, logits_of, norms_as, recording
 
 
-def materialised(
+def materialized(
     module: nn.Module,
     x: Tensor,
     batch_norm: str,
@@ -22,9 +22,21 @@ def materialised(
     chunk: int | None = None,
     y: Tensor | None = None,
 ) -> Iterator[Tensor]:
-    """The gradients of `targets(logits, y)`, (k, n), one parameter after the other: (n, k, size).
+    """The gradients of the targets, one parameter after the other: (n, k, size).
 
-    Every example's come from a pass of its own (torch.func), `chunk` of them at once.
+    Parameters
+    ----------
+    module : the network.
+    x : examples, (n, ...); each has a pass of its own (torch.func).
+    batch_norm : "train" or "eval".
+    targets : from the outputs (n, classes) and the labels to the numbers that are differentiated, (k, n).
+    chunk : at most this many examples are differentiated at once.
+    y : labels, (n,).
+
+    >>> net = nn.Linear(2, 1, bias=False)
+    >>> [weight] = materialized(net, torch.tensor([[1.0, 2.0]]), "eval", lambda logits, y: logits.t())
+    >>> weight
+    tensor([[[1., 2.]]])
     """
     with recording(module, batch_norm) as tape, torch.no_grad():
         module(x)
@@ -66,7 +78,16 @@ class _Replay:
 def coupled(
     module: Callable[..., Any], x: Tensor, targets: Targets, parameters: Sequence[Tensor], y: Tensor | None = None
 ) -> Tensor:
-    """The gradients of `targets(logits, y)`, (k, n), each through the shared statistics: (k, n, size)."""
+    """The gradients of the targets, each through the statistics that the batch shares: (k, n, size).
+
+    Parameters
+    ----------
+    module : the network, with batch norms that use the statistics of the batch; see `norms_as`.
+    x : examples, (n, ...).
+    targets : from the outputs (n, classes) and the labels to the numbers that are differentiated, (k, n).
+    parameters : what they are differentiated with respect to.
+    y : labels, (n,).
+    """
     with torch.enable_grad():
         rows = targets(logits_of(module(x)), y)
         flat = rows.flatten()
@@ -81,5 +102,8 @@ def coupled(
 
 
 def coupled_norm(layer: _BatchNorm, x: Tensor) -> Tensor:
-    """Batch norm with the statistics of the batch, which gradients flow through; running ones are left alone."""
+    """What the batch norm `layer` makes of `x` with the statistics of the batch, which gradients flow through.
+
+    Its running statistics are left alone.
+    """
     return F.batch_norm(x, None, None, layer.weight, layer.bias, True, 0.0, layer.eps)

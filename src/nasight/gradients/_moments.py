@@ -14,11 +14,11 @@ from torch import Tensor, nn
 
 from nasight.errors import RequestError
 from nasight.gradients._contract import Layer, square_norms
-from nasight.gradients._jacobians import coupled, coupled_norm, materialised
+from nasight.gradients._jacobians import coupled, coupled_norm, materialized
 from nasight.gradients._signals import NotContractible, Targets, check_batch_norm, learned, norms_as, signals
 
 Loss = Callable[..., Tensor]
-"""`loss(outputs)`, or `loss(outputs, y)` where labels are given: one number an example, (n,)."""
+"""`loss(outputs)`, or `loss(outputs, y)` where labels are given: one number per example, (n,)."""
 
 
 def per_example_square_norms(
@@ -31,6 +31,15 @@ def per_example_square_norms(
     chunk: int | None = None,
 ) -> Tensor:
     """|g_i|^2, (n,), float64: g_i the gradient of example i's loss, or of the sum of its outputs without one.
+
+    Parameters
+    ----------
+    module : the network.
+    x : examples, (n, ...).
+    loss : one number per example, (n,), from the outputs (n, classes) and, where given, the labels.
+    y : labels, (n,).
+    batch_norm : "train", "eval" or "coupled".
+    chunk : at most this many examples are differentiated at once, where layers cannot be contracted.
 
     >>> from functools import partial
     >>> loss = partial(nn.functional.cross_entropy, reduction="none")
@@ -67,7 +76,14 @@ def gradient_moments(
     batch_norm: str = "train",
     chunk: int | None = None,
 ) -> GradientMoments:
-    """Norms of the examples' gradients and their mean, from one forward and one backward pass."""
+    """Norms of the examples' gradients and their mean, from one forward and one backward pass.
+
+    The parameters are those of `per_example_square_norms`.
+
+    >>> moments = gradient_moments(nn.Linear(2, 1, bias=False), torch.tensor([[1.0, 0.0], [1.0, 2.0]]))
+    >>> moments.mean["weight"], moments.variance
+    (tensor([[1., 1.]]), 1.0)
+    """
     check_examples(x)
     check_batch_norm(batch_norm)
     parameters = learned(module)
@@ -81,7 +97,7 @@ def gradient_moments(
             (found,) = signals(module, x, batch_norm, _losses(loss), y, list(parameters.values()))
             norms, sums = _norms_of(found.layers, len(x)), found.parameters
         except NotContractible:
-            parts = [part[:, 0] for part in materialised(module, x, batch_norm, _losses(loss), chunk, y)]
+            parts = [part[:, 0] for part in materialized(module, x, batch_norm, _losses(loss), chunk, y)]
             norms = torch.stack([part.double().square().sum(1) for part in parts]).sum(0)
             sums = [part.sum(0).view_as(p) for part, p in zip(parts, parameters.values(), strict=True)]
     means = {
@@ -94,14 +110,20 @@ def gradient_moments(
 def target_square_norms(
     module: nn.Module, x: Tensor, batch_norm: str, targets: Targets, chunk: int | None, y: Tensor | None = None
 ) -> Tensor:
-    """|g_i|^2 of every row of targets, (k, n), float64."""
+    """|g_i|^2 of every row of targets, (k, n), float64.
+
+    Parameters
+    ----------
+    module, x, y, batch_norm, chunk : as in `per_example_square_norms`.
+    targets : from the outputs (n, classes) and the labels to the numbers that are differentiated, (k, n).
+    """
     if batch_norm == "coupled":
         return coupled_rows(module, x, targets, y).double().square().sum(2)
     try:
         passes = signals(module, x, batch_norm, targets, y)
         return torch.stack([_norms_of(found.layers, len(x)) for found in passes])
     except NotContractible:
-        parts = materialised(module, x, batch_norm, targets, chunk, y)
+        parts = materialized(module, x, batch_norm, targets, chunk, y)
         return torch.stack([part.double().square().sum(2).t() for part in parts]).sum(0)
 
 
@@ -113,7 +135,15 @@ def _norms_of(layers: list[Layer], examples: int) -> Tensor:
 
 
 def coupled_rows(module: nn.Module, x: Tensor, targets: Targets, y: Tensor | None = None) -> Tensor:
-    """The gradients of `targets(logits, y)`, each through the statistics of the batch: (k, n, size)."""
+    """The gradients of the targets, each through the statistics of the batch: (k, n, size).
+
+    Parameters
+    ----------
+    module : the network; all its parameters that require a gradient count.
+    x : examples, (n, ...).
+    targets : from the outputs (n, classes) and the labels to the numbers that are differentiated, (k, n).
+    y : labels, (n,).
+    """
     with norms_as(module, coupled_norm):
         return coupled(module, x, targets, list(learned(module).values()), y)
 
@@ -143,5 +173,6 @@ def _losses(loss: Loss | None) -> Targets:
 
 
 def check_examples(x: Tensor) -> None:
+    """Refuse what is not rows (n, ...), at least one of them."""
     if x.dim() < 2 or len(x) == 0:
         raise RequestError(f"examples must be rows (n, ...), at least one of them, got shape {tuple(x.shape)}")

@@ -28,7 +28,7 @@ LAYERS = (nn.Linear, nn.Conv2d, *NORMS)
 
 
 @dataclass(slots=True)
-class Call:
+class LayerCall:
     """One use of a layer: its input, and where in the graph the gradient of its output is found."""
 
     layer: nn.Module
@@ -61,10 +61,10 @@ class _FrozenNorm(torch.autograd.Function):
         shape = (1, -1, *[1] * (x.dim() - 2))
         others = [d for d in range(x.dim()) if d != 1]
         scale = inverse if weight is None else inverse * weight
-        normalised = (x - mean.view(shape)) * inverse.view(shape) if needs_weight else None
+        normalized = (x - mean.view(shape)) * inverse.view(shape) if needs_weight else None
         return (
             grad * scale.view(shape) if needs_x else None,
-            None if normalised is None else (grad * normalised).sum(others),
+            None if normalized is None else (grad * normalized).sum(others),
             grad.sum(others) if needs_bias else None,
             None,
         )
@@ -82,14 +82,14 @@ class Tape:
 
     def __init__(self, batch_norm: str) -> None:
         self.batch_norm = batch_norm
-        self.calls: list[Call] = []
+        self.calls: list[LayerCall] = []
         self.statistics: Statistics = {}
 
     def remember(self, layer: nn.Module, args: tuple[Any, ...], out: Tensor) -> Tensor:
         if out.requires_grad:
             # A view that is then changed in place would leave the graph, and its edge with it.
             out = out.clone() if out._is_view() else out
-            self.calls.append(Call(layer, args[0].detach(), get_gradient_edge(out)))
+            self.calls.append(LayerCall(layer, args[0].detach(), get_gradient_edge(out)))
         return out
 
     def norm(self, layer: _BatchNorm, x: Tensor) -> Tensor:
@@ -101,13 +101,19 @@ class Tape:
             out, mean, inverse = _FrozenNorm.apply(x, layer.weight, layer.bias, layer.eps)  # type: ignore[no-untyped-call]
         self.statistics.setdefault(layer, []).append((mean, inverse))
         if out.requires_grad:
-            self.calls.append(Call(layer, x.detach(), get_gradient_edge(out), mean, inverse))
+            self.calls.append(LayerCall(layer, x.detach(), get_gradient_edge(out), mean, inverse))
         return out
 
 
 @contextmanager
 def norms_as(module: nn.Module, forward: Forward) -> Iterator[None]:
-    """Inside, all is in evaluation mode (no dropout) and batch norms compute `forward`; afterwards all is as before."""
+    """Inside, all is in evaluation mode (no dropout) and batch norms compute `forward`; afterwards all is as before.
+
+    Parameters
+    ----------
+    module : the network.
+    forward : (batch norm, its input) -> its output, such as `coupled_norm`.
+    """
     modes = [(part, part.training) for part in module.modules()]
     norms = [part for part in module.modules() if type(part) in NORMS]
     try:
@@ -141,12 +147,17 @@ def recording(module: nn.Module, batch_norm: str) -> Iterator[Tape]:
 
 
 def check_batch_norm(batch_norm: str) -> None:
+    """Refuse what is not "train", "eval" or "coupled"."""
     if batch_norm not in BATCH_NORMS:
         raise RequestError(f"batch_norm must be one of {', '.join(BATCH_NORMS)}, got {batch_norm!r}")
 
 
 def logits_of(out: Any) -> Tensor:
-    """The outputs (n, classes) of a network; of several, such as those of an auxiliary head, the first."""
+    """The outputs (n, classes) in `out`, what a network returns: of several, as with an auxiliary head, the first.
+
+    >>> logits_of((torch.zeros(4, 3), None)).shape
+    torch.Size([4, 3])
+    """
     first = out[0] if isinstance(out, tuple) else out
     if not isinstance(first, Tensor) or first.dim() == 0:
         raise RequestError(f"a network must return a tensor with a row for each example, got {type(first).__name__}")
@@ -154,7 +165,11 @@ def logits_of(out: Any) -> Tensor:
 
 
 def learned(module: nn.Module) -> dict[str, nn.Parameter]:
-    """The parameters that a gradient is taken of."""
+    """The parameters of a module that a gradient is taken of, by their names.
+
+    >>> list(learned(nn.Linear(2, 1)))
+    ['weight', 'bias']
+    """
     return {name: p for name, p in module.named_parameters() if p.requires_grad}
 
 
@@ -173,7 +188,7 @@ def _check_layers(module: nn.Module) -> None:
             raise NotContractible(f"padding mode {part.padding_mode!r}")
 
 
-def _check_calls(module: nn.Module, calls: list[Call], total: Tensor, examples: int) -> None:
+def _check_calls(module: nn.Module, calls: list[LayerCall], total: Tensor, examples: int) -> None:
     """Refuse what the calls do not cover: other leading dimensions, parameters used outside their layer."""
     if any(call.x.shape[0] != examples for call in calls):
         raise NotContractible("a layer's input has not one row for each example")
@@ -189,7 +204,7 @@ def _check_calls(module: nn.Module, calls: list[Call], total: Tensor, examples: 
 class Signals:
     """One backward pass: (call, gradient at its output) layer by layer, and the gradients of parameters asked for."""
 
-    layers: list[list[tuple[Call, Tensor]]]
+    layers: list[list[tuple[LayerCall, Tensor]]]
     parameters: list[Tensor | None]
 
 
@@ -201,7 +216,17 @@ def signals(
     y: Tensor | None = None,
     parameters: Sequence[Tensor] = (),
 ) -> Iterator[Signals]:
-    """For every row of `targets(logits, y)`, (k, n): what comes back to the layers when its sum is differentiated."""
+    """For every row of the targets: what comes back to the layers when its sum is differentiated.
+
+    Parameters
+    ----------
+    module : the network; one whose gradients cannot be contracted raises `NotContractible`.
+    x : examples, (n, ...).
+    batch_norm : "train" or "eval".
+    targets : from the outputs (n, classes) and the labels to the numbers that are differentiated, (k, n).
+    y : labels, (n,).
+    parameters : the gradients of these are given too.
+    """
     _check_layers(module)
     with recording(module, batch_norm) as tape, torch.enable_grad():
         rows = targets(logits_of(module(x)), y)
@@ -212,7 +237,7 @@ def signals(
                 yield Signals([], [None] * len(parameters))
                 continue
             grads = torch.autograd.grad(row.sum(), wanted, retain_graph=i + 1 < len(rows), allow_unused=True)
-            layers: dict[nn.Module, list[tuple[Call, Tensor]]] = {}
+            layers: dict[nn.Module, list[tuple[LayerCall, Tensor]]] = {}
             for call, grad in zip(tape.calls, grads, strict=False):
                 if grad is not None:
                     layers.setdefault(call.layer, []).append((call, grad))

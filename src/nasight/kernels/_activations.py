@@ -1,4 +1,4 @@
-"""The five activations of EigenNAS, and what a centred Gaussian makes of each (Table 1)."""
+"""The five activations of EigenNAS, and what a centered Gaussian makes of each (Table 1)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasight.errors import RequestError
-from nasight.spaces._mlp import ACTIVATIONS
+from nasight.spaces.mlp import ACTIVATIONS
 
 Array = NDArray[np.float64]
 Function = Callable[[Array], Array]
@@ -36,8 +36,19 @@ class Constants:
     t: float
 
 
-def checked(activations: Sequence[str], skips: Sequence[float] | None) -> tuple[tuple[str, ...], tuple[float, ...]]:
-    """L-1 activations and L-2 skips, or a sentence that says what is wrong with them."""
+def checked_layers(
+    activations: Sequence[str], skips: Sequence[float] | None
+) -> tuple[tuple[str, ...], tuple[float, ...]]:
+    """The activations and skips of a network of L layers, or a `RequestError` that says what is wrong with them.
+
+    Parameters
+    ----------
+    activations : L-1 names of relu, leaky_relu, sigmoid, tanh, swish.
+    skips : L-2 numbers from 0 to 1, one over every layer after the first; None for no skips.
+
+    >>> checked_layers(["relu", "tanh"], None)
+    (('relu', 'tanh'), (0.0,))
+    """
     names = tuple(activations)
     if isinstance(activations, str) or not names:
         raise RequestError(f"activations must be a list of at least one name, got {activations!r}")
@@ -128,13 +139,19 @@ def mean(name: str, deviations: Array, slope: float = SLOPE) -> Array:
 
 @lru_cache(maxsize=1024)
 def constants(name: str, t: float = np.inf, slope: float = SLOPE) -> Constants:
-    """The row of Table 1 for an activation that sees variances up to `t`.
+    """The constants of an activation, a row of Table 1 of EigenNAS.
+
+    Parameters
+    ----------
+    name : relu, leaky_relu, sigmoid, tanh or swish.
+    t : the largest variance that the activation sees; only `beta_3` depends on it.
+    slope : the slope of leaky_relu below zero.
 
     >>> row = constants("tanh", t=1.0)
     >>> round(row.mu_1, 5), row.beta_1, row.beta_2
     (0.60571, 2.0, 2.0)
     """
-    checked([name], None)
+    checked_layers([name], None)
     ds = derivative(name, slope)
     near, far = _limits(ds)
     at_end = _square(ds, t) if np.isfinite(t) else far
@@ -169,7 +186,7 @@ def _square(ds: Function, v: float) -> float:
 
 
 def _largest(f: Callable[[float], float], end: float = np.inf) -> float:
-    """The largest f(v) over 0 < v <= end: the best point of a logarithmic grid, refined between its neighbours."""
+    """The largest f(v) over 0 < v <= end: the best point of a logarithmic grid, refined between its neighbors."""
     from scipy.optimize import minimize_scalar
 
     grid = np.geomspace(1e-4, min(1e4, end) if end > 2e-4 else 2e-4, 40)

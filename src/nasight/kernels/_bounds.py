@@ -12,13 +12,13 @@ from nasight.kernels._activations import (
     SLOPE,
     Array,
     Constants,
-    checked,
+    checked_layers,
     checked_slope,
     constants,
     derivative,
     expectations,
 )  # fmt: skip
-from nasight.kernels._bounds_data import Assumption, Bound, Sample, shallow
+from nasight.kernels._bounds_data import BoundAssumption, KernelBound, Sample, shallow
 from nasight.kernels._infinite import FORMS, Layers
 
 EDGE = 1e-9  # rounding of computed constants: a repaired bound gives way by this much
@@ -31,7 +31,7 @@ def theorem_1(
     *,
     form: str = "exact",
     slope: float = SLOPE,
-) -> Bound:
+) -> KernelBound:
     """Theorem 1, repaired: bounds on lambda_min(K) that hold for every X, for the kernel of this form.
 
     Below, every term of K is positive semi-definite, and lambda_min(P o Q) >= lambda_min(P) min_i Q_ii (Schur), so
@@ -46,8 +46,19 @@ def theorem_1(
     Above, lambda_min(K) <= min_i K_ii <= min_i |x_i|^2 times what the recursion of `ntk` gives for A_1 = 1 when
     2E[s^2] <= beta_1 v, 2E[s'^2] <= beta_2 and sqrt(2) E[s] <= mean sqrt(v): `values["constant"]`. The paper's sum,
     without N/d and with beta_1(s_0) = 1 and alpha_0 = 0, is a little larger for the printed kernel (one alpha too many
-    a term), and no bound for the exact one: ReLU, L = 4, both skips has 12 where K_ii is 15.977.
+    per term), and no bound for the exact one: ReLU, L = 4, both skips has 12 where K_ii is 15.977.
     `values["paper's sum"]` has it, and `values["t"]` the largest variance bound met.
+
+    Parameters
+    ----------
+    X : the examples, (N, d).
+    activations, skips, slope : the network, as in `ntk`.
+    form : the kernel that is bounded, "exact" or "printed".
+
+    >>> from nasight.kernels import ntk
+    >>> bound = theorem_1(np.eye(2), ["relu", "relu"], [1])
+    >>> bool(bound.lower <= np.linalg.eigvalsh(ntk(np.eye(2), ["relu", "relu"], [1]))[0] <= bound.upper)
+    True
     """
     names, alphas, slope = _request(activations, skips, form, slope)
     sample, exact = Sample(X), form == "exact"
@@ -57,7 +68,7 @@ def theorem_1(
     lower = 2 * _first_coefficient(names[0], sample.norms, slope) ** 2 * sample.smallest
     for name, variance, alpha in zip(names[1:], variances[1:], alphas, strict=True):
         lower *= constants(name, float(variance * scale), slope).beta_3 + (alpha**2 if exact else alpha)
-    return Bound(
+    return KernelBound(
         f"Theorem 1, repaired, {form} kernel",
         lower * (1 - EDGE),
         upper * float(sample.norms.min()) ** 2 * (1 + EDGE),
@@ -74,10 +85,18 @@ def theorem_1(
 
 def theorem_1_printed(
     X: Any, activations: Sequence[str], skips: Sequence[float] | None = None, *, slope: float = SLOPE
-) -> Bound:
+) -> KernelBound:
     """Theorem 1 as the paper prints it, the constant in Theta(N/d) taken as 1.
 
     No choice of that constant saves the lower bound: it grows with N, and lambda_min(K) <= K_ii does not.
+
+    Parameters
+    ----------
+    X : the examples, (N, d).
+    activations, skips, slope : the network, as in `ntk`.
+
+    >>> theorem_1_printed(np.eye(2), ["relu", "relu"]).holds
+    False
     """
     names, alphas, slope = _request(activations, skips, "printed", slope)
     sample, depth = Sample(X), len(names) + 1
@@ -89,15 +108,25 @@ def theorem_1_printed(
         lower *= row.beta_3 + alpha
     upper = ratio * _printed_sum(rows, alphas)
     assumptions = [sample.unit(), sample.isotropic(), sample.many(), shallow(depth)]
-    return Bound("Theorem 1, as printed", lower, upper, {"N/d": ratio, "t": t}, assumptions)
+    return KernelBound("Theorem 1, as printed", lower, upper, {"N/d": ratio, "t": t}, assumptions)
 
 
-def schur_bound(layers: Layers, skips: Sequence[float], *, form: str = "exact") -> Bound:
+def schur_bound(layers: Layers, skips: Sequence[float], *, form: str = "exact") -> KernelBound:
     """The sharpest bounds of this kind: every term of the kernel's sum by its own smallest eigenvalue and diagonal.
 
     lambda_min(A_L) + sum_l lambda_min(A_l) min_i [Gdot_{l+1} o prod_p (Gdot_p + alpha_{p-2}^2)]_ii below, K_ii above.
-    It needs the layers that `ntk(..., layers=True)` returns, and an eigenvalue problem for each. The last word where
-    N > d, where Theorem 1 can only say zero.
+    It costs an eigenvalue problem per layer. The last word where N > d, where Theorem 1 can only say zero.
+
+    Parameters
+    ----------
+    layers : what `ntk(..., layers=True)` returns beside the kernel.
+    skips : the L-2 skips of the network.
+    form : the form of that kernel, "exact" or "printed".
+
+    >>> from nasight.kernels import ntk
+    >>> K, layers = ntk(np.eye(2), ["relu", "relu"], [1], layers=True)
+    >>> bool(schur_bound(layers, [1]).lower <= np.linalg.eigvalsh(K)[0])
+    True
     """
     exact = form == "exact"
     below = layers.covariances if exact else layers.products
@@ -109,16 +138,24 @@ def schur_bound(layers: Layers, skips: Sequence[float], *, form: str = "exact") 
         lower += _smallest(a) * float((gdot * factor).min())
         diagonal += np.diagonal(a) * gdot * factor
         factor = factor * (gdot + alpha)
-    return Bound(f"term by term, {form} kernel", lower, float(diagonal.min()), proved=True)
+    return KernelBound(f"term by term, {form} kernel", lower, float(diagonal.min()), proved=True)
 
 
 def theorem_2(
     X: Any, activations: Sequence[str], skips: Sequence[float] | None = None, *, slope: float = SLOPE
-) -> Bound:
+) -> KernelBound:
     """The order terms of Theorem 2, for finite width: no constants are known, so they compare networks and bound none.
 
     `lower` and `upper` are as printed, with N/d; `values` has them with lambda_min(X X^T) below and 1 above, which is
     what Theorem 1's repair leaves. The beta_3 are those of Theorem 1 as printed.
+
+    Parameters
+    ----------
+    X : the examples, (N, d).
+    activations, skips, slope : the network, as in `ntk`.
+
+    >>> sorted(theorem_2(np.eye(2), ["relu", "relu"]).values)
+    ['N/d', 'lower without N/d', 'upper without N/d']
     """
     names, alphas, slope = _request(activations, skips, "printed", slope)
     sample, depth = Sample(X), len(names) + 1
@@ -129,7 +166,7 @@ def theorem_2(
     up = [row.beta_2 + alpha for row, alpha in zip(rows[1:], alphas, strict=True)]  # of layers i = 2 ... L-1
     product = float(np.prod(down))
     total = float(sum(np.prod(up[k:]) for k in range(depth)))
-    return Bound(
+    return KernelBound(
         "Theorem 2, order terms (their constants are unknown)",
         ratio * product,
         ratio * total,
@@ -148,12 +185,27 @@ def theorem_3(
     kappa: float = 1.0,
     width: int | None = None,
     slope: float = SLOPE,
-) -> Bound:
+) -> KernelBound:
     """Theorem 3: the expected 0-1 error of SGD, up to constants and logarithms, for labels of -1 and +1.
 
     C_2 sqrt(y^T y / (lambda_min N)) + sqrt(log(1/delta) / N) with C_1 = sqrt(L) / (3 Lip + 1)^(L-1) and C_2 =
     sqrt(L) (3 Lip + 1)^(L-1); `values["by y^T K^-1 y"]` has y^T K^-1 y for y^T y / lambda_min, which is never larger.
-    `values["step size x width"]` is kappa C_1 sqrt(y^T K^-1 y / N), and the step size itself where a `width` is given.
+    `values["step size x width"]` is kappa C_1 sqrt(y^T K^-1 y / N).
+
+    Parameters
+    ----------
+    X : the examples, (N, d).
+    kernel : their kernel K, (N, N).
+    labels : -1 or +1 for each example, (N,).
+    activations, slope : the network, as in `ntk`.
+    delta : the probability with which the bound may fail, at most 1/e.
+    kappa : the factor of the step size.
+    width : the width of the network; with it `values["step size"]` is the step size itself.
+
+    >>> from nasight.kernels import ntk
+    >>> bound = theorem_3(np.eye(2), ntk(np.eye(2), ["relu"]), [-1, 1], ["relu"], width=100)
+    >>> "step size" in bound.values
+    True
     """
     names, _, slope = _request(activations, None, "exact", slope)
     sample, y = Sample(X), np.asarray(labels, dtype=np.float64)
@@ -184,16 +236,16 @@ def theorem_3(
         sample.unit(),
         sample.isotropic(),
         sample.distinct(),
-        Assumption("lambda_min(K) > 0", positive, smallest),
+        BoundAssumption("lambda_min(K) > 0", positive, smallest),
         shallow(depth),
     ]
-    return Bound("Theorem 3, 0-1 error up to constants", None, upper, values, assumptions)
+    return KernelBound("Theorem 3, 0-1 error up to constants", None, upper, values, assumptions)
 
 
 def _request(
     activations: Sequence[str], skips: Sequence[float] | None, form: str, slope: float
 ) -> tuple[tuple[str, ...], tuple[float, ...], float]:
-    names, alphas = checked(activations, skips)
+    names, alphas = checked_layers(activations, skips)
     if form not in FORMS:
         raise RequestError(f"form must be one of {', '.join(FORMS)}, got {form!r}")
     return names, alphas, checked_slope(slope)

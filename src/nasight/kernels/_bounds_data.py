@@ -17,7 +17,7 @@ SLACK = 1.25  # of the deviation that as many samples of an isotropic law show
 DEEPEST = 10  # the paper's "not very large" depth
 
 
-class Assumption(NamedTuple):
+class BoundAssumption(NamedTuple):
     """One assumption: in words, whether it holds here, and the number that says so."""
 
     text: str
@@ -26,10 +26,11 @@ class Assumption(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Bound:
-    """What a theorem says here, with the theorem's assumptions as they are met by the data.
+class KernelBound:
+    """What a theorem says of a kernel, with the theorem's assumptions as they are met by the data.
 
-    `holds` is false where an assumption fails: then the numbers promise nothing. A bound that is `proved` for all data
+    `lower` and `upper` are the ends, None where there is none; `values` are the numbers they are made of. `holds` is
+    false where an assumption fails: then the numbers promise nothing. A bound that is `proved` for all data
     holds whatever the assumptions, which then say how much it can be worth.
     """
 
@@ -37,14 +38,16 @@ class Bound:
     lower: float | None
     upper: float | None
     values: dict[str, float] = field(default_factory=dict)
-    assumptions: list[Assumption] = field(default_factory=list)
+    assumptions: list[BoundAssumption] = field(default_factory=list)
     proved: bool = False
 
     @property
     def holds(self) -> bool:
+        """Whether the bound is a promise here."""
         return self.proved or all(assumption.holds for assumption in self.assumptions)
 
     def to_dict(self) -> dict[str, Any]:
+        """The bound as plain values: what `nasight kernel --json` prints."""
         rows = [a._asdict() for a in self.assumptions]
         return {**asdict(self), "assumptions": rows, "holds": self.holds}
 
@@ -80,11 +83,11 @@ class Sample:
         few = np.argsort(distances[i, j])[:64]
         return float(np.linalg.norm(self.rows[i[few]] - self.rows[j[few]], axis=1).min())
 
-    def unit(self) -> Assumption:
+    def unit(self) -> BoundAssumption:
         off = float(np.abs(self.norms - 1).max())
-        return Assumption("every example has norm 1 (largest deviation)", off <= UNIT, off)
+        return BoundAssumption("every example has norm 1 (largest deviation)", off <= UNIT, off)
 
-    def isotropic(self) -> Assumption:
+    def isotropic(self) -> BoundAssumption:
         """E[x x^T] = I/d, as far as N rows can say."""
         n, d = self.count, self.dimensions
         # The largest eigenvalue of d/N X^T X is that of d/N X X^T; the smallest is zero for N < d.
@@ -94,20 +97,22 @@ class Sample:
         # The edge of the spectrum of N samples in d dimensions (Marchenko and Pastur).
         allowed = SLACK * (2 * np.sqrt(d / n) + d / n)
         text = f"isotropic: ||(d/N) X^T X - I|| is at most {allowed:.3g}, as {n} isotropic samples show"
-        return Assumption(text, bool(off <= allowed), off)
+        return BoundAssumption(text, bool(off <= allowed), off)
 
-    def many(self) -> Assumption:
+    def many(self) -> BoundAssumption:
         power = float(self.dimensions) ** 4
-        return Assumption(f"N is at least d^4 = {power:.3g}", self.count >= power, float(self.count))
+        return BoundAssumption(f"N is at least d^4 = {power:.3g}", self.count >= power, float(self.count))
 
-    def independent(self) -> Assumption:
-        return Assumption(
+    def independent(self) -> BoundAssumption:
+        return BoundAssumption(
             "lambda_min(X X^T) > 0, which takes N <= d; else the lower bound is 0", self.smallest > 0, self.smallest
         )
 
-    def distinct(self) -> Assumption:
-        return Assumption("no two examples are equal (smallest distance)", self.closest > 0, self.closest)
+    def distinct(self) -> BoundAssumption:
+        return BoundAssumption("no two examples are equal (smallest distance)", self.closest > 0, self.closest)
 
 
-def shallow(layers: int) -> Assumption:
-    return Assumption(f"L is not very large (the paper's remark: at most {DEEPEST})", layers <= DEEPEST, float(layers))
+def shallow(layers: int) -> BoundAssumption:
+    return BoundAssumption(
+        f"L is not very large (the paper's remark: at most {DEEPEST})", layers <= DEEPEST, float(layers)
+    )

@@ -31,7 +31,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class EigenSearch:
     """The best by validation among the best by score."""
 
     architecture: str
@@ -41,6 +41,7 @@ class Found:
     forms: int
 
     def to_dict(self) -> dict[str, Any]:
+        """The result as plain values."""
         return asdict(self)
 
 
@@ -59,13 +60,27 @@ def eigen_search(
     workers: int | None = None,
     progress: Progress | None = None,
     **how: Any,
-) -> Found:
-    """Score a sample (or the architectures given) by `metric`, keep the `top`, return the best of them.
+) -> EigenSearch:
+    """Score many architectures without training, keep the best of them, and give the best of these by validation.
 
-    `evaluate` gets the architectures kept and gives their validation accuracies: a short training, or a table.
-    `how` are settings of `score`: size, batch, resolution, space_options, data_folder.
+    Parameters
+    ----------
+    space : a space or its name.
+    data : what networks are scored on; see `nasight.data.load`.
+    evaluate : gets the texts of the architectures that were kept and gives their validation accuracies, in percent: by
+        a short training, or from a table.
+    metric : a name of `SCORES`.
+    sample : how many architectures are drawn and scored.
+    architectures : these are scored instead of a sample.
+    top : at most this many are kept, one of each form.
+    seed, out, executor, workers, progress : as in `score`.
+    how : other settings of `score`: size, batch, resolution, space_options, data_folder.
+
+    >>> found = eigen_search("mlp", "digits", lambda texts: [float(len(t)) for t in texts], sample=4, top=2, workers=1)
+    >>> found.scored, len(found.candidates)
+    (4, 2)
     """
-    where = load_space(space, **(how.get("space_options") or {})) if isinstance(space, str) else space
+    loaded = load_space(space, **(how.get("space_options") or {})) if isinstance(space, str) else space
     scores = score(
         space,
         [metric],
@@ -79,16 +94,30 @@ def eigen_search(
         progress=progress,
         **how,
     )
-    kept = best_forms(where, scores, metric, top)
+    kept = best_forms(loaded, scores, metric, top)
     accuracies = list(evaluate([text for text, _ in kept]))
     candidates = [Candidate(text, value, a) for (text, value), a in zip(kept, accuracies, strict=True)]
     # The better score decides between equal accuracies: candidates are in its order.
     best = max(candidates, key=lambda c: c.accuracy)
-    return Found(best.architecture, best.accuracy, candidates, len(scores.architectures), scores.forms)
+    return EigenSearch(best.architecture, best.accuracy, candidates, len(scores.architectures), scores.forms)
 
 
 def best_forms(space: Space, scores: Scores, metric: str, number: int) -> list[tuple[str, float]]:
-    """The best architectures by a metric, one of each form, without those that have no score."""
+    """The best architectures by a metric and their scores, one of each form, without those that have no score.
+
+    Parameters
+    ----------
+    space : the space of the architectures.
+    scores : their scores.
+    metric : the metric by which they are compared.
+    number : at most this many are given.
+
+    >>> from nasight.kernels import score
+    >>> from nasight.spaces.mlp import Mlp
+    >>> found = score(Mlp(2), "params", "digits", sample=5, workers=1)
+    >>> len(best_forms(Mlp(2), found, "params", 3))
+    3
+    """
     if number < 1:
         raise RequestError(f"at least 1 architecture must be kept, got {number}")
     found: dict[str, tuple[str, float]] = {}

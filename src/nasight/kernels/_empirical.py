@@ -9,7 +9,7 @@ backward pass of the whole batch, no Jacobian. Any other module takes the road o
 Outputs, `outputs=`:
   "sum"      f is the sum of the network's outputs: one backward pass; the default, as in KNAS and TE-NAS, and
              the theory's single output for a network of one;
-  "trace"    sum over classes c of <grad f_c(x_i), grad f_c(x_j)>: a backward pass a class;
+  "trace"    sum over classes c of <grad f_c(x_i), grad f_c(x_j)>: one backward pass per class;
   "full"     every pair of outputs: a matrix (n * classes, n * classes), examples first.
 """
 
@@ -26,7 +26,7 @@ from nasight.gradients import (
     check_examples,
     coupled_rows,
     gram,
-    materialised,
+    materialized,
     signals,
     target_square_norms,
 )
@@ -37,9 +37,15 @@ OUTPUTS = ("sum", "trace", "full")
 def empirical_ntk(
     module: nn.Module, x: Tensor, *, batch_norm: str = "train", outputs: str = "sum", chunk: int | None = None
 ) -> Tensor:
-    """The kernel of `module` on the rows of `x`: (n, n), float64; for `outputs="full"` (n * classes, n * classes).
+    """The kernel of a network on some examples: (n, n), float64; for `outputs="full"` (n * classes, n * classes).
 
-    `chunk` bounds how many examples a module of other layers is differentiated for at once.
+    Parameters
+    ----------
+    module : the network.
+    x : examples, (n, ...).
+    batch_norm : "train", "eval" or "coupled".
+    outputs : "sum", "trace" or "full".
+    chunk : at most this many examples are differentiated at once, where layers cannot be contracted.
 
     >>> net = nn.Linear(2, 1, bias=False)
     >>> empirical_ntk(net, torch.tensor([[1.0, 0.0], [1.0, 2.0]]))
@@ -57,7 +63,7 @@ def empirical_ntk(
             for layer in found.layers:
                 total += gram(layer)
     except NotContractible:
-        rows = materialised(module, x, batch_norm, _targets(outputs), chunk)
+        rows = materialized(module, x, batch_norm, _targets(outputs), chunk)
         return torch.stack([_of_rows(part.transpose(0, 1), outputs) for part in rows]).sum(0)
     return total
 
@@ -65,7 +71,14 @@ def empirical_ntk(
 def ntk_diagonal(
     module: nn.Module, x: Tensor, *, batch_norm: str = "train", outputs: str = "sum", chunk: int | None = None
 ) -> Tensor:
-    """K_ii, (n,), float64, without the rest of the kernel; with "full", (n * classes,)."""
+    """K_ii, (n,), float64, without the rest of the kernel; for `outputs="full"` (n * classes,).
+
+    The parameters are those of `empirical_ntk`.
+
+    >>> net = nn.Linear(2, 1, bias=False)
+    >>> ntk_diagonal(net, torch.tensor([[1.0, 0.0], [1.0, 2.0]]))
+    tensor([1., 5.], dtype=torch.float64)
+    """
     _check(x, batch_norm, outputs)
     rows = target_square_norms(module, x, batch_norm, _targets(outputs), chunk)  # (k, n)
     return rows.t().flatten() if outputs == "full" else rows.sum(0)
@@ -74,14 +87,26 @@ def ntk_diagonal(
 def ntk_trace(
     module: nn.Module, x: Tensor, *, batch_norm: str = "train", outputs: str = "sum", chunk: int | None = None
 ) -> float:
-    """The sum of K_ii: the cost of a forward pass, a backward pass and the contractions of as many products."""
+    """The sum of K_ii, for the cost of a forward pass, a backward pass and the contractions of as many products.
+
+    The parameters are those of `empirical_ntk`.
+
+    >>> ntk_trace(nn.Linear(2, 1, bias=False), torch.tensor([[1.0, 0.0], [1.0, 2.0]]))
+    6.0
+    """
     return float(ntk_diagonal(module, x, batch_norm=batch_norm, outputs=outputs, chunk=chunk).sum())
 
 
 def extreme_eigenvalues(
     module: nn.Module, x: Tensor, *, batch_norm: str = "train", outputs: str = "sum", chunk: int | None = None
 ) -> tuple[float, float]:
-    """The smallest and the largest eigenvalue of the kernel, of the dense matrix in float64."""
+    """The smallest and the largest eigenvalue of the kernel, of the dense matrix in float64.
+
+    The parameters are those of `empirical_ntk`.
+
+    >>> extreme_eigenvalues(nn.Linear(2, 1, bias=False), torch.tensor([[1.0, 0.0], [0.0, 2.0]]))
+    (1.0, 4.0)
+    """
     kernel = empirical_ntk(module, x, batch_norm=batch_norm, outputs=outputs, chunk=chunk)
     if not bool(torch.isfinite(kernel).all()):
         raise RequestError("the kernel has infinite or undefined entries, so it has no eigenvalues")
@@ -91,7 +116,7 @@ def extreme_eigenvalues(
 
 def _rows(module: nn.Module, x: Tensor, batch_norm: str, chunk: int | None) -> Tensor:
     """All gradients of all outputs, (classes, n, size): every pair of them is asked for."""
-    return torch.cat(list(materialised(module, x, batch_norm, _targets("full"), chunk)), 2).transpose(0, 1)
+    return torch.cat(list(materialized(module, x, batch_norm, _targets("full"), chunk)), 2).transpose(0, 1)
 
 
 def _of_rows(rows: Tensor, outputs: str) -> Tensor:

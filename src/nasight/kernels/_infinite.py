@@ -10,7 +10,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from nasight.errors import RequestError
-from nasight.kernels._activations import SLOPE, Array, checked, checked_slope, mean
+from nasight.kernels._activations import SLOPE, Array, checked_layers, checked_slope, mean
 from nasight.kernels._gauss import Pairs, swish_pairs, tanh_pairs
 
 FORMS = ("exact", "printed")
@@ -61,7 +61,7 @@ def ntk(
     accuracy: float = 1e-8,
     layers: bool = False,
 ) -> Array | tuple[Array, Layers]:
-    """The (N, N) kernel of the rows of X (N, d), for L-1 activations and L-2 skips between 0 and 1.
+    """The neural tangent kernel of an infinitely wide network: (N, N).
 
     For m to infinity and standard normal matrices, alpha_0 = 0, of the network
 
@@ -76,15 +76,24 @@ def ntk(
     `form="printed"` is Lemma 1 as it stands in the paper: without the e t terms, with alpha for alpha^2, and with G
     for A in K. The two agree without skips.
 
-    ReLU and leaky ReLU (of this `slope`) have closed forms. For the others every Gaussian expectation is within
-    `accuracy` of its value relative to the two deviations. `layers=True` returns what the kernel is made of, too.
+    ReLU and leaky ReLU have closed forms.
+
+    Parameters
+    ----------
+    X : the examples, (N, d).
+    activations : L-1 names of relu, leaky_relu, sigmoid, tanh, swish.
+    skips : L-2 numbers alpha_1 ... alpha_{L-2} from 0 to 1; none by default.
+    form : "exact" or "printed".
+    slope : the slope of leaky_relu below zero.
+    accuracy : how far the Gaussian expectations without a closed form may be off, relative to the two deviations.
+    layers : whether to return, beside the kernel, the `Layers` that it is made of.
 
     >>> import numpy as np
     >>> K = ntk(np.eye(2), ["relu", "relu", "relu"], [1, 1])
     >>> round(float(K[0, 0]), 3), float(ntk(np.eye(2), ["relu"] * 3, [1, 1], form="printed")[0, 0])
     (15.977, 9.0)
     """
-    names, alphas = checked(activations, skips)
+    names, alphas = checked_layers(activations, skips)
     if form not in FORMS:
         raise RequestError(f"form must be one of {', '.join(FORMS)}, got {form!r}")
     if not 0 < accuracy < 1:
@@ -129,7 +138,7 @@ def gram(X: Any) -> Array:
     """X X^T in float64, or a sentence that says why it has none."""
     rows = np.asarray(X, dtype=np.float64)
     if rows.ndim != 2 or not rows.size:
-        raise RequestError(f"the data must be a matrix with one example a row, got an array of shape {rows.shape}")
+        raise RequestError(f"the data must be a matrix with one example per row, got an array of shape {rows.shape}")
     if not np.isfinite(rows).all():
         raise RequestError("the data holds a value that is not a finite number")
     product: Array = rows @ rows.T

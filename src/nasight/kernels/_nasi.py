@@ -10,9 +10,8 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from nasight.architecture import Architecture
-from nasight.data import generator_for
 from nasight.errors import RequestError
-from nasight.reproducible import seeded
+from nasight.reproducible import generator_for, seeded
 from nasight.spaces import Group, Space
 
 
@@ -29,12 +28,30 @@ def nasi_search(
     penalty: float = 2.0,
     seed: int = 0,
 ) -> Architecture:
-    """The arg max of architecture parameters after `steps` of gradient ascent on the supernet at its initial weights.
+    """The arg max of architecture parameters after gradient ascent on the supernet at its initial weights.
 
     The objective of a step is T - penalty * max(0, T - bound), with T the estimate |sum_i grad L_i|^2 / b of the trace
     norm on a batch (NASI, Sections 3.3 and 3.4): a kernel too large cannot be trained, so beyond the bound T is
-    pushed back. Without a `bound` it is what the supernet has at uniform weights. Choices are drawn by
-    Gumbel-softmax, arg max forward and softmax backward; of the gradient only its direction is used.
+    pushed back. Choices are drawn by Gumbel-softmax, arg max forward and softmax backward; of the gradient only its
+    direction is used.
+
+    Parameters
+    ----------
+    space : the space to search.
+    batches : examples (b, ...) and their labels (b,); they are used in turn.
+    classes : the number of classes.
+    size : size settings of the supernet; the space's own by default.
+    steps : how many steps are taken.
+    lr : learning rate, the length of a step.
+    temperature : of the Gumbel-softmax.
+    bound : on T; by default what the supernet has at uniform weights.
+    penalty : the factor of what exceeds the bound.
+    seed : initial weights and draws follow from it.
+
+    >>> from nasight.spaces.mlp import Mlp
+    >>> x, y = torch.randn(8, 4, generator=torch.Generator().manual_seed(0)), torch.arange(8) % 2
+    >>> nasi_search(Mlp(3), [(x, y)], classes=2, size={"width": 8}, steps=2) in Mlp(3)
+    True
     """
     groups = space.groups()
     if not batches or any(not group.exclusive or group.ragged for group in groups):

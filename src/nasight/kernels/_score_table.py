@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
-from dataclasses import dataclass
-from difflib import get_close_matches
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from torch import Tensor, nn
 
 from nasight.errors import RequestError
 from nasight.kernels import _scores as s
+from nasight.registry import Registry
 
 Metric = Callable[[nn.Module, Tensor, Tensor], float]
 WORST = 1e30
@@ -26,24 +26,42 @@ WORST = 1e30
 
 @dataclass(frozen=True)
 class Score:
-    """One row: `function(network, x, y)` on `batch` examples, or the sum of the ranks by other rows (`ranks`)."""
+    """One way to rank architectures without training: a row of `SCORES`.
+
+    Parameters
+    ----------
+    name : what `score` and `--metric` take.
+    function : (network, x, y) -> a number, for a network with its initial weights and a batch; None with `ranks`.
+    direction : "high" or "low", which is better.
+    batch : examples that the function gets.
+    batch_norm : what batch norms do in it, for the list of scores: "train" or "none".
+    cost, paper : what it costs and where it was published, for the list of scores.
+    worst : the score of an architecture that is no network, or of which the function finds no finite number; a number
+        beyond all others by default.
+    ranks : names of other scores; this one is then the sum of the ranks by them.
+    thin : measured on the smallest network of the space and noise of 3 x 3 pixels, where patterns can coincide.
+    """
 
     name: str
     function: Metric | None
     direction: str = "high"
-    """"high" or "low": which is better."""
     batch: int = 32
     batch_norm: str = "train"
     cost: str = ""
     paper: str = ""
     worst: float | None = None
-    """The score of an architecture that is no network, or of which the function finds no finite number."""
     ranks: tuple[str, ...] = ()
     thin: bool = False
-    """Measured on the smallest network of the space and noise of 3 x 3 pixels, where patterns can coincide."""
+
+    def __post_init__(self) -> None:
+        if self.direction not in ("high", "low"):
+            raise RequestError(f"direction must be 'high' or 'low', got {self.direction!r}")
+        if self.function is None and not self.ranks:
+            raise RequestError(f"score {self.name!r} needs a function, or the names of scores whose ranks it sums")
 
     @property
     def failed(self) -> float:
+        """What an architecture without a score gets."""
         return self.worst if self.worst is not None else (-WORST if self.direction == "high" else WORST)
 
 
@@ -67,30 +85,54 @@ ROWS = (
     Score("params", s.params, batch=2, batch_norm="none", cost="none", paper="baseline", worst=0.0),
     Score("flops", s.flops, batch=2, cost="1 forward of 2", paper="baseline", worst=0.0),
 )
-SCORES: dict[str, Score] = {row.name: row for row in ROWS}
 
 
-def register(name: str, function: Metric, *, direction: str = "high", **row: Any) -> Score:
-    """Add a metric of one's own: `register("depth", lambda network, x, y: len(list(network.modules())))`."""
-    if direction not in ("high", "low"):
-        raise RequestError(f"direction must be 'high' or 'low', got {direction!r}")
-    if name in SCORES:
-        raise RequestError(f"there is a score {name!r} already; choose another name")
-    SCORES[name] = Score(name, function, direction, **row)
-    return SCORES[name]
+def _checked(name: str, thing: object) -> Score:
+    if isinstance(thing, Score):
+        return thing if thing.name == name else replace(thing, name=name)
+    if not callable(thing):
+        raise RequestError(f"score {name!r} must be a Score or a function (network, x, y), got {thing!r}")
+    return Score(name, thing)
+
+
+SCORES: Registry[Score] = Registry("score", "nasight.scores", {row.name: row for row in ROWS}, check=_checked)
+
+
+def register(name: str | Score, function: Metric | None = None, *, direction: str = "high", **row: Any) -> Score:
+    """Add a score of one's own, in this process.
+
+    An installed package does the same by an entry point in the group "nasight.scores": a `Score`, or a function.
+
+    Parameters
+    ----------
+    name : what `score` takes, or a ready `Score`, which needs nothing else.
+    function : (network, x, y) -> a number.
+    direction : "high" or "low", which is better.
+    row : other fields of `Score`, such as `batch=16`.
+
+    >>> row = register("layers", lambda network, x, y: len(list(network.modules())), batch=2)
+    >>> SCORES["layers"].direction
+    'high'
+    >>> SCORES.remove("layers")
+    """
+    made = name if isinstance(name, Score) else Score(name, function, direction, **row)
+    SCORES.add(made.name, made)
+    return SCORES[made.name]
 
 
 def score_row(name: str) -> Score:
-    """The row of this name; FILE.py:NAME, with a leading '-' where less is better, is a function in a file."""
-    if name in SCORES:
-        return SCORES[name]
-    if ".py:" in name:
+    """The row of `SCORES` that a name means.
+
+    FILE.py:NAME is a function in a Python file, which is run; a leading '-' says that less is better.
+
+    >>> score_row("te-nas").ranks
+    ('condition', 'regions')
+    """
+    if ".py:" in name and name not in SCORES:
         function = FromFile(name.removeprefix("-"))
         function.load()
         return Score(name, function, "low" if name.startswith("-") else "high", cost="your own")
-    near = get_close_matches(name, SCORES, 1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise RequestError(f"there is no score {name!r}, only {', '.join(SCORES)}{hint}")
+    return SCORES[name]
 
 
 @dataclass(frozen=True)

@@ -27,29 +27,29 @@ class Line(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The scores of a list of architectures."""
+    """The scores of a list of architectures, as `score` gives them."""
 
     settings: dict[str, Any]
     architectures: list[str]
     values: dict[str, list[float]]
-    """Metric -> one number an architecture; what failed has the worst one of its row."""
+    """Metric -> one number per architecture; what failed has the worst one of its row."""
     directions: dict[str, str]
     """Metric -> whether "high" or "low" is better."""
     seconds: dict[str, float]
-    """Metric -> mean seconds a form, building the network included."""
+    """Metric -> mean seconds per form, building the network included."""
     forms: int
     failed: dict[str, dict[str, str]] = field(default_factory=dict)
     """Architecture -> metric -> why it has no score of its own."""
 
     def order(self, metric: str) -> list[int]:
-        """The places of the architectures, the best first."""
+        """The places of the architectures by this metric, the best first."""
         if metric not in self.values:
             raise RequestError(f"{metric!r} was not scored, only {', '.join(self.values)}")
         sign = -1 if self.directions[metric] == "high" else 1
         return sorted(range(len(self.architectures)), key=lambda i: (sign * self.values[metric][i], i))
 
     def top(self, metric: str, number: int) -> list[tuple[str, float]]:
-        """The best architectures and their scores."""
+        """At most `number` architectures and their scores by this metric, the best first."""
         return [(self.architectures[i], self.values[metric][i]) for i in self.order(metric)[:number]]
 
     def goodness(self, metric: str) -> list[float]:
@@ -57,7 +57,10 @@ class Scores:
         return [v if self.directions[metric] == "high" else -v for v in self.values[metric]]
 
     def correlations(self, kind: str = "spearman") -> dict[str, dict[str, float | None]]:
-        """Rank correlation between metrics, each turned so that more is better; None where one is constant."""
+        """Rank correlation between metrics, each turned so that more is better; None where one is constant.
+
+        `kind` is "spearman" or "kendall" (tau-b).
+        """
         return {
             a: {b: rank_correlation(self.goodness(a), self.goodness(b), kind) for b in self.values} for a in self.values
         }
@@ -136,7 +139,7 @@ class ScoreFolder:
         if path is None:
             yield cls(None)
             return
-        run = RunFolder.go_on(path, kind="score", holds="scores", settings=settings)
+        run = RunFolder.create_or_open(path, kind="score", holds="scores", settings=settings)
         with run.writing():
             write_json(run.path / "request.json", request)
             yield cls(run)

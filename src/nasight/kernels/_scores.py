@@ -80,7 +80,7 @@ def params(network: nn.Module, x: Tensor, y: Tensor) -> float:
 
 
 def flops(network: nn.Module, x: Tensor, y: Tensor) -> float:
-    """Floating-point operations of the convolutions and linear layers for one example, two a product."""
+    """Floating-point operations of the convolutions and linear layers for one example, two per product."""
     counts: list[float] = []
 
     def count(layer: nn.Module, args: tuple[Tensor, ...], out: Tensor) -> None:

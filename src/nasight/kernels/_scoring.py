@@ -15,27 +15,19 @@ from pathlib import Path
 from typing import Any
 
 from nasight.architecture import Architecture
+from nasight.compute import map_resumable
 from nasight.data import Dataset
 from nasight.data import load as load_data
 from nasight.errors import RequestError
 from nasight.kernels._score_table import Score, score_row
 from nasight.kernels._scored import Line, ScoreFolder, Scores, assemble
-from nasight.kernels._scoring_job import BATCH, Batch, Job, draw_batch, score_batch
-from nasight.parallel import map_resumable
+from nasight.kernels._scoring_job import BATCH, Batch, ScoreJob, draw_batch, score_batch
+from nasight.reproducible import generator_for
 from nasight.spaces import Space
 from nasight.spaces import load as load_space
 
 RESOLUTION = 16
-SIZES: Mapping[str, dict[str, int]] = {
-    "nasbench201": {"channels": 4, "cells": 5},
-    "darts": {"channels": 4, "cells": 8},
-    "nasbench1shot1": {"channels": 4, "cells": 3},
-    "mlp": {"width": 256},
-}
-"""The size at which the networks of a space are scored unless another is given: as deep as the spaces' papers search
-or train them, but narrow; images are 16 pixels a side. Depth is not to be saved on: size of gradients compounds
-over cells, and in a trial on 130 cells of NAS-Bench-201 the trace with one cell a stage ranked them the wrong way.
-"""
+"""Pixels per side to which larger images are shrunk."""
 ENUMERABLE = 100_000
 Progress = Callable[[int, int], None]
 """Called with the number of finished forms and of all forms."""
@@ -60,13 +52,31 @@ def score(
     out: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Scores:
-    """Rank architectures by metrics of `SCORES` (or FILE.py:NAME), without training.
+    """Rank architectures without training.
 
-    The architectures are those given, a `sample` of so many different ones, or with `all_distinct` one of each form.
     Architectures of one canonical form are scored once, as the first of them in the order of the space. Initial
     weights and the batch follow from the seed, so that scores depend neither on the other architectures nor on the
-    workers (the rank sum of te-nas does: it is one over the architectures of the call). `batch` replaces the number
-    of examples of every row of the table; images with more than `resolution` pixels a side are shrunk.
+    workers (the rank sum of te-nas does: it is one over the architectures of the call).
+
+    Parameters
+    ----------
+    space : a space or its name.
+    metrics : names of `SCORES` or FILE.py:NAME, as a list or joined by commas.
+    data : a name, a file, a folder, arrays or a `Dataset`; see `nasight.data.load`.
+    architectures, sample, all_distinct : which ones are scored, one of three: a list of them, this many different ones
+        drawn uniformly, or one of each form of the space.
+    seed : initial weights, batch and sample follow from it.
+    size : size settings of the networks. By default the space's `score_size`: as deep as the space's paper searches or
+        trains them, but narrow. Depth is not to be saved on: the size of gradients compounds over cells, and in a
+        trial on 130 cells of NAS-Bench-201 the trace with one cell per stage ranked them the wrong way.
+    batch : examples for every metric, in place of the metric's own number.
+    resolution : images with more pixels per side than this are shrunk; None leaves them.
+    space_options : options of a space that is given by its name.
+    data_folder : the folder of the data sets that have names.
+    executor : where the work is done; processes of this machine by default.
+    workers : how many processes, where no executor is given; as many as there are cores by default.
+    out : a folder that keeps the scores: a restart skips what is there, later calls add metrics and architectures.
+    progress : called with the number of finished forms and of all forms.
 
     >>> found = score("mlp", "eigen,naswot", "digits", sample=3, workers=1)
     >>> sorted(found.values)
@@ -74,13 +84,13 @@ def score(
     """
     names = [name.strip() for name in metrics.split(",")] if isinstance(metrics, str) else list(metrics)
     rows = _rows(names)
-    where = load_space(space, **(space_options or {})) if isinstance(space, str) else space
+    loaded = load_space(space, **(space_options or {})) if isinstance(space, str) else space
     dataset = load_data(data, folder=data_folder)
-    chosen = _chosen(where, architectures, sample, all_distinct, seed)
-    forms, members = _forms(where, chosen)
-    sizes = _size(where, size)
+    chosen = _chosen(loaded, architectures, sample, all_distinct, seed)
+    forms, members = _forms(loaded, chosen)
+    sizes = _size(loaded, size)
     settings = {
-        "space": space if isinstance(space, str) else where.name,
+        "space": space if isinstance(space, str) else loaded.name,
         "space_options": dict(space_options or {}),
         "size": sizes,
         "data": data if isinstance(data, str) else dataset.name,
@@ -91,9 +101,10 @@ def score(
     }
     request = {"metrics": names, "sample": sample, "all_distinct": all_distinct}
     if architectures is not None:
-        request["architectures"] = [where.format(arch) for arch in chosen]
-    job = Job(
-        space if isinstance(space, str) else where,
+        request["architectures"] = [loaded.format(arch) for arch in chosen]
+    job = ScoreJob(
+        # A space from a file goes to other processes by its name: the file is no module that they could import.
+        space if isinstance(space, str) and ".py:" in space else loaded,
         tuple((space_options or {}).items()),
         tuple(sizes.items()),
         tuple(rows),
@@ -104,7 +115,7 @@ def score(
     )
     with ScoreFolder.at(out, settings, request) as folder:
         lines = _run(job, forms, folder, executor, workers, progress)
-        texts = [where.format(arch) for arch in chosen]
+        texts = [loaded.format(arch) for arch in chosen]
         result = assemble(settings, [score_row(n) for n in names], texts, [lines[form] for form in members])
         folder.finish(result)
     return result
@@ -118,7 +129,17 @@ def resume_score(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Scores:
-    """Go on with the last call of `score` that had this folder; its space and data must have names."""
+    """Finish the last call of `score` that had this folder; its space and data must have names.
+
+    Parameters
+    ----------
+    path : the folder that the call had as `out`.
+    data_folder, executor, workers, progress : as in `score`.
+
+    >>> found = score("mlp", "params", "digits", sample=2, workers=1, out=tmp / "scores")
+    >>> resume_score(tmp / "scores", workers=1).values == found.values
+    True
+    """
     settings, request = ScoreFolder.read(path)
     return score(
         settings["space"],
@@ -141,7 +162,7 @@ def resume_score(
 
 
 def _run(
-    job: Job,
+    job: ScoreJob,
     forms: dict[str, str],
     folder: ScoreFolder,
     executor: Executor | None,
@@ -209,9 +230,7 @@ def _chosen(
 
 
 def draw(space: Space, number: int, seed: int) -> list[Architecture]:
-    """So many different architectures drawn uniformly; all of a space that has no more."""
-    from nasight.data import generator_for
-
+    """This many different architectures drawn uniformly; all of a space that has no more."""
     if number < 1:
         raise RequestError(f"a sample needs at least 1 architecture, got {number}")
     if number >= len(space):
@@ -244,5 +263,4 @@ def _forms(space: Space, chosen: list[Architecture]) -> tuple[dict[str, str], li
 
 
 def _size(space: Space, size: Mapping[str, int] | None) -> dict[str, int]:
-    family = space.name.rsplit("-", 1)[0] if space.name.startswith("nasbench1shot1") else space.name
-    return space.size(**{**SIZES.get(family, {}), **(size or {})})
+    return space.size(**{**space.score_size, **(size or {})})

@@ -14,12 +14,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 
-from nasight.data import Dataset, batches, generator_for, prepare
+from nasight.data import Dataset, batches, prepare
 from nasight.errors import RequestError
 from nasight.kernels._score_table import Score
 from nasight.kernels._scored import Line
 from nasight.kernels._scores import NoScore
-from nasight.reproducible import seeded, torch_threads
+from nasight.reproducible import generator_for, seeded, torch_threads
 from nasight.spaces import Space
 from nasight.spaces import load as load_space
 
@@ -27,17 +27,12 @@ BATCH = 16
 """Forms in one piece of work: what a kill can cost each worker."""
 Batch = tuple[tuple[tuple[str, str], ...], tuple[str, ...]]
 """((form, text), ...) and the metrics that they lack."""
-THIN: dict[str, dict[str, int]] = {
-    "nasbench201": {"channels": 1, "cells": 1},
-    "darts": {"channels": 2, "cells": 3},
-    "nasbench1shot1": {"channels": 1, "cells": 1},
-    "mlp": {"width": 8},
-}
 NOISE = (1, 3, 3)
+"""The shape of the noise on which thin networks are scored."""
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
+class ScoreJob:
     """All that a score depends on but the architecture."""
 
     space: Space | str
@@ -69,7 +64,7 @@ def draw_batch(
     return x, y
 
 
-def score_batch(job: Job, batch: Batch) -> list[Line]:
+def score_batch(job: ScoreJob, batch: Batch) -> list[Line]:
     """The scores of some forms, on one thread: so that they are the same on any number of workers, and faster."""
     forms, names = batch
     space = _space(job.space, job.options) if isinstance(job.space, str) else job.space
@@ -83,7 +78,7 @@ def _space(name: str, options: tuple[tuple[str, Any], ...]) -> Space:
     return load_space(name, **dict(options))
 
 
-def _line(job: Job, space: Space, rows: list[Score], form: str, text: str) -> Line:
+def _line(job: ScoreJob, space: Space, rows: list[Score], form: str, text: str) -> Line:
     arch = space.parse(text)
     line: Line = {"form": form, "architecture": text, "scores": {}, "seconds": {}, "failed": {}}
     unusable = space.usable(arch)
@@ -99,7 +94,7 @@ def _line(job: Job, space: Space, rows: list[Score], form: str, text: str) -> Li
     return line
 
 
-def _value(job: Job, space: Space, text: str, row: Score) -> float:
+def _value(job: ScoreJob, space: Space, text: str, row: Score) -> float:
     network, x, y = _network(job, space, text, row)
     assert row.function is not None
     value = float(row.function(network, x, y))
@@ -108,14 +103,13 @@ def _value(job: Job, space: Space, text: str, row: Score) -> float:
     return value
 
 
-def _network(job: Job, space: Space, text: str, row: Score) -> tuple[nn.Module, Tensor, Tensor]:
+def _network(job: ScoreJob, space: Space, text: str, row: Score) -> tuple[nn.Module, Tensor, Tensor]:
     """A network of its own for every metric, all with the same initial weights, and the examples it is scored on."""
     x, y = job.data
     size, batch = dict(job.size), row.batch if row.thin else job.batch or row.batch
-    family = space.name.rsplit("-", 1)[0] if space.name.startswith("nasbench1shot1") else space.name
-    if row.thin and family in THIN:
+    if row.thin and space.thin_size:
         x = torch.randn(batch, *NOISE, generator=generator_for(job.seed, "noise"))
-        y, size = torch.zeros(batch, dtype=torch.int64), {**size, **THIN[family]}
+        y, size = torch.zeros(batch, dtype=torch.int64), {**size, **space.thin_size}
     with seeded(job.seed, "initial weights"):
         network = space.network(space.parse(text), tuple(x.shape[1:]), job.classes, **size)
     return network, x[:batch], y[:batch]

@@ -1,4 +1,4 @@
-"""TE-NAS's own search: prune the supernet, one operation of every decision a round (Chen et al. 2021)."""
+"""TE-NAS's own search: prune the supernet, one operation of every decision per round (Chen et al. 2021)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ import torch
 from torch import Tensor
 
 from nasight.architecture import Architecture
-from nasight.data import generator_for
 from nasight.errors import RequestError
 from nasight.gradients import coupled
 from nasight.kernels._patterns import activation_patterns, distinct
-from nasight.reproducible import seeded
-from nasight.spaces import Space
-from nasight.supernet import Supernet
+from nasight.reproducible import generator_for, seeded
+from nasight.spaces import Space, Supernet
 
 Weights = dict[str, Tensor]
 Removal = tuple[str, int, int]
@@ -39,9 +37,23 @@ def te_nas_prune(
 
     A round removes from each decision the option whose removal lowers the condition number kappa of the supernet's
     NTK most and the number of its linear regions R least, by the sum of the two ranks among all options of the round:
-    kappa(N) - kappa(N without o), largest first, and R(N) - R(N without o), smallest first. kappa is measured on
-    the batch `x` with batch norm coupled (the supernet's only kind), R on `noise` images of 3 x 3 pixels and the
-    supernet of size `thin` (1 channel, 1 cell by default, where the space has these sizes).
+    kappa(N) - kappa(N without o), largest first, and R(N) - R(N without o), smallest first. kappa is measured
+    with batch norm coupled (the supernet's only kind), R on noise of 3 x 3 pixels and a thin supernet.
+
+    Parameters
+    ----------
+    space : the space to search.
+    x : the examples on which kappa is measured, (n, ...).
+    classes : the number of classes.
+    size : size settings of the supernet for kappa; the space's own by default.
+    thin : size settings of the supernet for R; 1 channel and 1 cell by default, where the space has these sizes.
+    noise : how many images of noise R is measured on.
+    seed : initial weights and noise follow from it.
+    progress : called with the number of finished removals and of all removals.
+
+    >>> from nasight.spaces.mlp import Mlp
+    >>> te_nas_prune(Mlp(2), torch.eye(3, 4), classes=2, size={"width": 8}, thin={"width": 4}, noise=20) in Mlp(2)
+    True
     """
     groups = space.groups()
     if any(not group.exclusive or group.ragged for group in groups):

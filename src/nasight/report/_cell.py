@@ -9,7 +9,7 @@ from itertools import permutations
 
 from nasight.anatomy import CellGraph, Design
 
-# Okabe and Ito's palette, one colour a family of operations.
+# Okabe and Ito's palette, one color per family of operations.
 FAMILIES = (
     ("sep_conv", "#0072b2"),
     ("dil_conv", "#009e73"),
@@ -22,10 +22,12 @@ FAMILIES = (
 OTHER = "#56b4e9"
 MARGIN, TITLE, PILL, STEP, LANE, GAP = 12.0, 46.0, 22.0, 25.0, 16.0, 58.0
 LINK, NODE, INPUT, BAR = 8.0, 28.0, 68.0, 30.0
+KINDS = {"normal": "normal cell", "reduce": "reduction cell"}
+"""What kinds of cells are called, where that is not the name of the kind."""
 CHARACTER = 7.3
 LONGEST = 22
 MOST_ORDERED = 6
-"""Up to so many lanes every order is tried: 720, for each order of the inputs."""
+"""With at most this many lanes every order is tried: 720, for each order of the inputs."""
 STYLE = (
     ".nc text{font:13px system-ui,-apple-system,Segoe UI,Helvetica,Arial,sans-serif;fill:currentColor}"
     ".nc .nc-big{font-size:16px;font-weight:600}.nc .nc-mid{text-anchor:middle}.nc .nc-dim{opacity:.75}"
@@ -38,15 +40,37 @@ Point = tuple[float, float]
 
 
 def cell_svg(graph: CellGraph, *, title: str = "cell", standalone: bool = True) -> str:
-    """One cell. A `standalone` drawing follows the reader's light or dark theme; else text has the page's colour."""
+    """One cell as SVG: inputs left, output right.
+
+    Parameters
+    ----------
+    graph : the cell.
+    title : what is written above it.
+    standalone : whether it follows the reader's light or dark theme by itself; within a page, text has its color.
+
+    >>> from nasight.anatomy import read_cells
+    >>> "width 3.5c, depth 3" in cell_svg(read_cells("DARTS_V2")["normal"], title="DARTS")
+    True
+    """
     return _document([(title, graph)], title, standalone)
 
 
 def design_svg(design: Design, *, standalone: bool = True) -> str:
-    """All cells of a design, one below the other."""
+    """All cells of a design as one SVG, one below the other; `standalone` as in `cell_svg`.
+
+    >>> from nasight.anatomy import read_cells
+    >>> "DARTS_V2, reduce cell" in design_svg(read_cells("DARTS_V2"))
+    True
+    """
     name = design.name if len(design.name) <= 40 else f"{design.name[:39]}…"
     titles = [(f"{name}, {kind} cell" if len(design.cells) > 1 else name, graph) for kind, graph in design.cells]
     return _document(titles, name, standalone)
+
+
+def drawings(design: Design | None) -> list[tuple[str, str]]:
+    """For a page: what each cell of a design is called, and its drawing."""
+    named = [(KINDS.get(kind, kind), graph) for kind, graph in design.cells] if design is not None else []
+    return [(name, cell_svg(graph, title=name, standalone=False)) for name, graph in named]
 
 
 def _document(cells: Sequence[tuple[str, CellGraph]], title: str, standalone: bool) -> str:
@@ -97,8 +121,8 @@ def _between_digits(text: str, place: int) -> bool:
     return text[place - 1 : place].isdigit() and text[place + 1 : place + 2].isdigit()
 
 
-def _colour(operation: str) -> str:
-    return next((colour for family, colour in FAMILIES if operation.startswith(family)), OTHER)
+def _color(operation: str) -> str:
+    return next((color for family, color in FAMILIES if operation.startswith(family)), OTHER)
 
 
 @dataclass(frozen=True)
@@ -189,9 +213,9 @@ def _drawing(title: str, graph: CellGraph) -> _Drawing:
         curve = f"C{half:.1f} {before:.1f} {half:.1f} {after:.1f} {bend:.1f} {after:.1f}"
         path = f"M{x:.1f} {before:.1f} {curve} H{end:.1f}"
         if line.operation:
-            colour = _colour(line.operation)
-            lines.append(f'<path class="nc-edge" stroke="{colour}" d="{path}"/>')
-            pills.append(_pill(end, after, pill, line.operation, colour))
+            color = _color(line.operation)
+            lines.append(f'<path class="nc-edge" stroke="{color}" d="{path}"/>')
+            pills.append(_pill(end, after, pill, line.operation, color))
         else:
             lines.append(f'<path class="nc-join" d="{path}"/>')
     for node, y in layout.y.items():
@@ -202,10 +226,10 @@ def _drawing(title: str, graph: CellGraph) -> _Drawing:
     return _Drawing(width, layout.height + TITLE + MARGIN, [*parts, *lines, *pills, *boxes])
 
 
-def _pill(x: float, y: float, width: float, operation: str, colour: str) -> str:
+def _pill(x: float, y: float, width: float, operation: str, color: str) -> str:
     shape = f'x="{x:.1f}" y="{y - PILL / 2:.1f}" width="{width:.1f}" height="{PILL:.0f}" rx="11"'
-    rounded = f'<rect {shape} fill="{colour}" fill-opacity=".2" stroke="{colour}" stroke-width="1.5"/>'
-    link = f'<path class="nc-edge" stroke="{colour}" d="M{x + width:.1f} {y:.1f} h{LINK:.0f}"/>'
+    rounded = f'<rect {shape} fill="{color}" fill-opacity=".2" stroke="{color}" stroke-width="1.5"/>'
+    link = f'<path class="nc-edge" stroke="{color}" d="M{x + width:.1f} {y:.1f} h{LINK:.0f}"/>'
     return rounded + link + _text(x + width / 2, y + 4.5, _words(operation), "nc-mid")
 
 

@@ -2,17 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from statistics import mean, pstdev
+from typing import Protocol
 
-from nasight.anatomy import Comparison, Training
+from nasight.anatomy import Design
 from nasight.report._panels import Panel, Series, panels_svg
+from nasight.training import TrainingCurve
 
 MOST = 7
-"""Lines of one panel that colours tell apart; of more cells the original and those spread over the widths are drawn."""
+"""Lines of one panel that colors tell apart; of more cells the original and those spread over the widths are drawn."""
 
 
-def curves_svg(compared: Comparison) -> str:
-    """Mean test loss and mean accuracy against the steps at each rate, with the spread of the seeds as bands."""
+class ComparedCells(Protocol):
+    """Cells that were trained alike: the first is the original, the others are its variants."""
+
+    @property
+    def designs(self) -> Sequence[Design]:
+        """The cells."""
+        ...
+
+    @property
+    def lrs(self) -> Sequence[float]:
+        """The learning rates that each was trained with."""
+        ...
+
+    def of(self, place: int, lr: float) -> list[TrainingCurve]:
+        """The trainings of the design at this place with a learning rate, one per seed."""
+        ...
+
+
+def curves_svg(compared: ComparedCells) -> str:
+    """Mean test loss and accuracy against the steps at each learning rate; bands show the spread of the seeds.
+
+    `compared` is anything that holds the trainings of cells, such as a `nasight.studies.Comparison`.
+    """
     chosen = _chosen(compared)
     panels = []
     for lr in compared.lrs:
@@ -22,7 +46,7 @@ def curves_svg(compared: Comparison) -> str:
     return panels_svg(panels)
 
 
-def _chosen(compared: Comparison) -> list[int]:
+def _chosen(compared: ComparedCells) -> list[int]:
     """The first design, and the others from the widest to the narrowest."""
     graphs = [design[design.main] for design in compared.designs]
     order = sorted(range(1, len(graphs)), key=lambda i: (-graphs[i].width, graphs[i].depth))
@@ -31,7 +55,7 @@ def _chosen(compared: Comparison) -> list[int]:
     return [0, *order]
 
 
-def _series(compared: Comparison, place: int, lr: float, what: str) -> Series:
+def _series(compared: ComparedCells, place: int, lr: float, what: str) -> Series:
     design, runs = compared.designs[place], compared.of(place, lr)
     graph = design[design.main]
     common = min(len(training.curve) for training in runs)  # a curve that broke off is drawn as far as it goes
@@ -47,5 +71,5 @@ def _series(compared: Comparison, place: int, lr: float, what: str) -> Series:
     )
 
 
-def _value(training: Training, point: int, what: str) -> float:
+def _value(training: TrainingCurve, point: int, what: str) -> float:
     return training.curve[point].loss if what == "loss" else training.curve[point].accuracy

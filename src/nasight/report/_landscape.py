@@ -5,19 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from html import escape
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from nasight.anatomy._landscape import Landscape
+from nasight.anatomy import Landscape
 from nasight.errors import RequestError
-from nasight.report._picture import STYLE
-from nasight.runs import write_atomic
+from nasight.report._svg import STYLE, text
 
 Values = np.ndarray[Any, np.dtype[np.float64]]
 SIDE, LEFT, TOP, BAR, RIGHT, BOTTOM = 400.0, 62.0, 40.0, 16.0, 74.0, 48.0
-# From dark to light with even steps of lightness: read alike in print and with any kind of colour vision.
+# From dark to light with even steps of lightness: read alike in print and with any kind of color vision.
 RAMP = ((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37))
 LEVELS, SHADES = 14, 48
 SPAN = 300.0
@@ -25,31 +23,43 @@ SPAN = 300.0
 
 
 def contour_svg(found: Landscape, title: str = "Loss around the trained network") -> str:
-    """Contour lines of the loss, each level a constant factor above the one before; lighter is higher.
+    """Contour lines of the loss as SVG, each level a constant factor above the one before; lighter is higher.
 
+    `title` is written above them.
     Where the loss is beyond the highest level (far from the network it often explodes) the picture is blank.
     """
     levels = _levels(found.losses)
     parts = []
     for i, level in enumerate(levels):
-        colour = _colour(i / max(1, len(levels) - 1))
+        color = _color(i / max(1, len(levels) - 1))
         path = "".join(f"M{x0:.1f} {y0:.1f}L{x1:.1f} {y1:.1f}" for (x0, y0), (x1, y1) in _segments(found.losses, level))
         parts.append(
-            f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="1.6" stroke-linecap="round">'
+            f'<path d="{path}" fill="none" stroke="{color}" stroke-width="1.6" stroke-linecap="round">'
             f"<title>loss {level:.3g}</title></path>"
         )
     marks = [(level, (i + 0.5) / len(levels)) for i, level in enumerate(levels) if i % 2 == 0 or len(levels) < 8]
-    bar = [(i / len(levels), (i + 1) / len(levels), _colour(i / max(1, len(levels) - 1))) for i in range(len(levels))]
+    bar = [(i / len(levels), (i + 1) / len(levels), _color(i / max(1, len(levels) - 1))) for i in range(len(levels))]
     return _framed(found, title, "loss", parts, bar, marks)
 
 
 def variance_svg(found: Landscape, title: str = "Gradient deviation around the trained network") -> str:
-    """A heat map of the root of the gradient variance, as the paper draws it; lighter is larger, white is infinite."""
+    """The root of the gradient variance as an SVG heat map, as the paper draws it; lighter is larger.
+
+    White is infinite. `title` is written above it; a landscape without variances is refused.
+    """
     return heat_map_svg(found, np.sqrt(_variances(found)), title, "root of the gradient variance")
 
 
 def heat_map_svg(found: Landscape, values: Values, title: str, label: str) -> str:
-    """One value at each point of the grid, in shades over a logarithmic scale; what is above its top has its colour."""
+    """One value at each point of the grid as an SVG heat map, in shades over a logarithmic scale.
+
+    Parameters
+    ----------
+    found : the landscape whose grid it is.
+    values : (points, points), as the losses of the landscape; what is above the top of the scale has its color.
+    title : what is written above it.
+    label : what the values are.
+    """
     levels = _levels(values)
     low, high = levels[0], levels[-1]
     wide = math.log(high / low) if high > low else 1.0
@@ -61,7 +71,7 @@ def heat_map_svg(found: Landscape, values: Values, title: str, label: str) -> st
             if j == len(shades) or shades[j] != shades[start]:  # one rectangle for a run of one shade
                 if shades[start] is not None:
                     x, y = LEFT + start * step, TOP + (len(values) - 1 - i) * step
-                    fill = _colour((shades[start] or 0) / (SHADES - 1))
+                    fill = _color((shades[start] or 0) / (SHADES - 1))
                     width = (j - start) * step
                     parts.append(
                         f'<rect x="{x:.2f}" y="{y:.2f}" width="{width + 0.3:.2f}" height="{step + 0.3:.2f}" '
@@ -69,13 +79,16 @@ def heat_map_svg(found: Landscape, values: Values, title: str, label: str) -> st
                     )
                 start = j
     marks = [(low * math.exp(wide * share), share) for share in (0, 0.25, 0.5, 0.75, 1)]
-    bar = [(i / SHADES, (i + 1) / SHADES, _colour(i / (SHADES - 1))) for i in range(SHADES)]
+    bar = [(i / SHADES, (i + 1) / SHADES, _color(i / (SHADES - 1))) for i in range(SHADES)]
     cells = ['<g shape-rendering="crispEdges">', *parts, "</g>"]
     return _framed(found, title, label, cells, bar, marks, inset=step / 2)
 
 
 def surface(found: Landscape, of: str = "losses") -> dict[str, Any]:
-    """Plotly's figure of the surface of "losses" or "variances"; heights above the top level are cut off there."""
+    """Plotly's figure of a surface, as plain values; heights above the top level are cut off there.
+
+    `of` is "losses" or "variances", of which the root is drawn.
+    """
     if of not in ("losses", "variances"):
         raise RequestError(f"a surface is of losses or variances, got {of!r}")
     values = found.losses if of == "losses" else np.sqrt(_variances(found))
@@ -84,24 +97,23 @@ def surface(found: Landscape, of: str = "losses") -> dict[str, Any]:
     heights = [[min(float(v), top) for v in row] for row in values]
     grid = found.grid.tolist()
     axes = {"xaxis": {"title": {"text": "first direction"}}, "yaxis": {"title": {"text": "second direction"}}}
-    ramp = [[i / (len(RAMP) - 1), f"rgb{colour}"] for i, colour in enumerate(RAMP)]
+    ramp = [[i / (len(RAMP) - 1), f"rgb{color}"] for i, color in enumerate(RAMP)]
     return {
         "data": [{"type": "surface", "x": grid, "y": grid, "z": heights, "colorscale": ramp, "name": name}],
         "layout": {"title": {"text": name}, "scene": {**axes, "zaxis": {"title": {"text": name}}}},
     }
 
 
-def write_pictures(found: Landscape, folder: str | Path) -> list[Path]:
-    """contour.svg and surface.html, with variances variance.svg and variance_surface.html too; where they are."""
+def landscape_pictures(found: Landscape) -> dict[str, str]:
+    """The pictures of a landscape as texts, by the names of their files.
+
+    contour.svg and surface.html; with variances variance.svg and variance_surface.html too.
+    """
     texts = {"contour.svg": contour_svg(found), "surface.html": _html(surface(found))}
     if found.variances is not None:
         texts["variance.svg"] = variance_svg(found)
         texts["variance_surface.html"] = _html(surface(found, "variances"))
-    paths = []
-    for name, text in texts.items():
-        paths.append(Path(folder) / name)
-        write_atomic(paths[-1], text.encode())
-    return paths
+    return texts
 
 
 def _html(figure: dict[str, Any]) -> str:
@@ -174,46 +186,42 @@ def _framed(
     marks: Sequence[tuple[float, float]],
     inset: float = 0.0,
 ) -> str:
-    """Axes, the network's own place in the middle, and the scale of the colours on the right.
+    """Axes, the network's own place in the middle, and the scale of the colors on the right.
 
     The ends of the grid are the edges of the frame, or `inset` within them.
     """
     width, height = LEFT + SIDE + 20 + BAR + RIGHT, TOP + SIDE + BOTTOM
     x0, x1, y0, y1 = LEFT, LEFT + SIDE, TOP + SIDE, TOP
-    middle, centre = LEFT + SIDE / 2, TOP + SIDE / 2
+    middle, center = LEFT + SIDE / 2, TOP + SIDE / 2
     shown = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" role="img">',
         f"<title>{escape(title)}</title><style>{STYLE}</style>",
         f'<rect class="frame" width="{width:.0f}" height="{height:.0f}"/>',
-        _text(LEFT, 24, title),
+        text(LEFT, 24, title),
         *parts,
         f'<path class="axis" d="M{x0} {y1}H{x1}V{y0}H{x0}Z"/>',
-        f'<path d="M{middle - 6} {centre}h12M{middle} {centre - 6}v12" stroke="#d55e00" stroke-width="2"/>',
-        _text(middle, y0 + 36, "first direction", "middle"),
-        f'<g transform="rotate(-90 16 {centre})">{_text(16, centre, "second direction", "middle")}</g>',
+        f'<path d="M{middle - 6} {center}h12M{middle} {center - 6}v12" stroke="#d55e00" stroke-width="2"/>',
+        text(middle, y0 + 36, "first direction", "middle"),
+        f'<g transform="rotate(-90 16 {center})">{text(16, center, "second direction", "middle")}</g>',
     ]
     extent = float(found.grid[-1])
     for share in (0, 0.25, 0.5, 0.75, 1):
         tick = f"{extent * (2 * share - 1):g}"
         along = inset + share * (SIDE - 2 * inset)
-        shown += [_text(x0 + along, y0 + 17, tick, "middle"), _text(x0 - 7, y0 - along + 4, tick, "end")]
+        shown += [text(x0 + along, y0 + 17, tick, "middle"), text(x0 - 7, y0 - along + 4, tick, "end")]
     left = x1 + 20
-    for low, high, colour in bar:
+    for low, high, color in bar:
         top = y0 - high * SIDE
         shown.append(
-            f'<rect x="{left}" y="{top:.2f}" width="{BAR}" height="{(high - low) * SIDE + 0.3:.2f}" fill="{colour}"/>'
+            f'<rect x="{left}" y="{top:.2f}" width="{BAR}" height="{(high - low) * SIDE + 0.3:.2f}" fill="{color}"/>'
         )
-    shown += [_text(left + BAR + 6, y0 - share * SIDE + 4, f"{value:.3g}") for value, share in marks]
-    shown.append(_text(left + BAR + RIGHT - 8, 24, label, "end"))
+    shown += [text(left + BAR + 6, y0 - share * SIDE + 4, f"{value:.3g}") for value, share in marks]
+    shown.append(text(left + BAR + RIGHT - 8, 24, label, "end"))
     return "\n".join([*shown, "</svg>", ""])
 
 
-def _colour(share: float) -> str:
+def _color(share: float) -> str:
     place = min(max(share, 0.0), 1.0) * (len(RAMP) - 1)
     i = min(int(place), len(RAMP) - 2)
     mixed = (round(a + (place - i) * (b - a)) for a, b in zip(RAMP[i], RAMP[i + 1], strict=True))
     return "#" + "".join(f"{value:02x}" for value in mixed)
-
-
-def _text(x: float, y: float, text: str, anchor: str = "start") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'

@@ -7,40 +7,54 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from nasight.report._picture import COLOURS, STYLE
+from nasight.report._svg import COLORS, STYLE, text
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 470.0, 330.0, 62.0, 46.0, 40.0, 14.0
 LEGEND = 20.0
 # The palette's yellow is too light for a line on white.
-INKS = tuple(colour for colour in COLOURS if colour != "#f0e442")
+INKS = tuple(color for color in COLORS if color != "#f0e442")
 
 
 @dataclass(frozen=True)
 class Series:
-    """One method's points; `spread` is drawn as a band around a line."""
+    """The points of one line, or of one cloud."""
 
     name: str
+    """What the legend calls it; a name has one color in all panels."""
     x: Sequence[float]
+    """Across, in ascending order."""
     y: Sequence[float]
+    """Upwards, one for each x."""
     spread: Sequence[float] | None = None
+    """Half the height of the band around a line, one for each x."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes; `steps` draws what holds until the next point, `points` a cloud."""
+    """One pair of axes and what is drawn between them."""
 
     title: str
+    """What is written above it."""
     x_label: str
+    """What is written below it."""
     y_label: str
+    """What is written left of it."""
     series: Sequence[Series]
+    """What is drawn; may be empty."""
     log_x: bool = False
-    kind: str = "steps"  # or "line", "points"
+    """Whether the axis below is logarithmic."""
+    kind: str = "steps"
+    """How it is drawn: "steps" (a value holds until the next point), "line" or "points" (a cloud)."""
 
 
 def panels_svg(panels: Sequence[Panel]) -> str:
-    """Panels side by side with one legend below; a name has one colour in all of them."""
+    """Panels side by side as SVG, with one legend below; a name has one color in all of them.
+
+    >>> "<polyline" in panels_svg([Panel("Error", "calls", "%", [Series("random", [1, 2, 4], [9, 5, 5])])])
+    True
+    """
     names = list(dict.fromkeys(series.name for panel in panels for series in panel.series))
-    colours = {name: INKS[i % len(INKS)] for i, name in enumerate(names)}
+    colors = {name: INKS[i % len(INKS)] for i, name in enumerate(names)}
     width, height = WIDTH * len(panels), HEIGHT + LEGEND + 12
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" role="img">',
@@ -48,16 +62,16 @@ def panels_svg(panels: Sequence[Panel]) -> str:
         f'<rect class="frame" width="{width:.0f}" height="{height:.0f}"/>',
     ]
     for index, panel in enumerate(panels):
-        parts += _panel(panel, colours, index * WIDTH)
+        parts += _panel(panel, colors, index * WIDTH)
     x = LEFT
     for name in names:
-        parts.append(f'<rect x="{x:.1f}" y="{HEIGHT:.1f}" width="14" height="4" fill="{colours[name]}"/>')
-        parts.append(_text(x + 20, HEIGHT + 7, name))
+        parts.append(f'<rect x="{x:.1f}" y="{HEIGHT:.1f}" width="14" height="4" fill="{colors[name]}"/>')
+        parts.append(text(x + 20, HEIGHT + 7, name))
         x += 40 + 7 * len(name)
     return "\n".join([*parts, "</svg>", ""])
 
 
-def _panel(panel: Panel, colours: dict[str, str], left: float) -> list[str]:
+def _panel(panel: Panel, colors: dict[str, str], left: float) -> list[str]:
     xs = [x for series in panel.series for x in series.x]
     ys = [
         y + sign * band
@@ -66,35 +80,35 @@ def _panel(panel: Panel, colours: dict[str, str], left: float) -> list[str]:
         for sign in (-1, 1)
     ]
     if not xs:
-        return [_text(left + LEFT, TOP, f"{panel.title}: no points")]
+        return [text(left + LEFT, TOP, f"{panel.title}: no points")]
     across, along = _scale(xs, panel.log_x), _scale(ys, False)
     x0, x1, y0, y1 = left + LEFT, left + WIDTH - RIGHT, HEIGHT - BOTTOM, TOP
 
     def at(x: float, y: float) -> tuple[float, float]:
         return x0 + (x1 - x0) * across.share(x), y0 + (y1 - y0) * along.share(y)
 
-    parts = [_text(x0, 22, panel.title), f'<path class="axis" d="M{x0:.1f} {y1:.1f} V{y0:.1f} H{x1:.1f}"/>']
-    parts += [_text(at(tick, along.low)[0], y0 + 16, f"{tick:g}", "middle") for tick in across.ticks]
-    parts += [_text(x0 - 6, at(across.low, tick)[1] + 4, f"{tick:g}", "end") for tick in along.ticks]
-    parts.append(_text((x0 + x1) / 2, y0 + 34, panel.x_label, "middle"))
+    parts = [text(x0, 22, panel.title), f'<path class="axis" d="M{x0:.1f} {y1:.1f} V{y0:.1f} H{x1:.1f}"/>']
+    parts += [text(at(tick, along.low)[0], y0 + 16, f"{tick:g}", "middle") for tick in across.ticks]
+    parts += [text(x0 - 6, at(across.low, tick)[1] + 4, f"{tick:g}", "end") for tick in along.ticks]
+    parts.append(text((x0 + x1) / 2, y0 + 34, panel.x_label, "middle"))
     turn = f"rotate(-90 {left + 14:.1f} {(y0 + y1) / 2:.1f})"
-    parts.append(f'<g transform="{turn}">{_text(left + 14, (y0 + y1) / 2, panel.y_label, "middle")}</g>')
-    return parts + [mark for series in panel.series for mark in _marks(series, panel.kind, colours[series.name], at)]
+    parts.append(f'<g transform="{turn}">{text(left + 14, (y0 + y1) / 2, panel.y_label, "middle")}</g>')
+    return parts + [mark for series in panel.series for mark in _marks(series, panel.kind, colors[series.name], at)]
 
 
-def _marks(series: Series, kind: str, colour: str, at: Callable[[float, float], tuple[float, float]]) -> list[str]:
+def _marks(series: Series, kind: str, color: str, at: Callable[[float, float], tuple[float, float]]) -> list[str]:
     middle = list(zip(series.x, series.y, strict=True))
     if kind == "points":
         dots = (at(*point) for point in middle)
-        return [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}" fill-opacity=".7"/>' for x, y in dots]
+        return [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{color}" fill-opacity=".7"/>' for x, y in dots]
     parts = []
     if series.spread is not None:
         high = [(x, y + s) for (x, y), s in zip(middle, series.spread, strict=True)]
         low = [(x, y - s) for (x, y), s in zip(middle, series.spread, strict=True)]
         outline = [at(*p) for p in _path(high, kind)] + [at(*p) for p in reversed(_path(low, kind))]
-        parts.append(f'<polygon points="{_join(outline)}" fill="{colour}" fill-opacity=".15"/>')
+        parts.append(f'<polygon points="{_join(outline)}" fill="{color}" fill-opacity=".15"/>')
     line = _join([at(*point) for point in _path(middle, kind)])
-    return [*parts, f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2.2"/>']
+    return [*parts, f'<polyline points="{line}" fill="none" stroke="{color}" stroke-width="2.2"/>']
 
 
 def _path(points: list[tuple[float, float]], kind: str) -> list[tuple[float, float]]:
@@ -140,7 +154,3 @@ def _scale(values: Sequence[float], log: bool) -> Scale:
     first = math.ceil(low / step)
     ticks = [round(i * step, 10) for i in range(first, math.floor(high / step) + 1)]
     return Scale(low, high, False, tuple(ticks))
-
-
-def _text(x: float, y: float, text: str, anchor: str = "start") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'

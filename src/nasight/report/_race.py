@@ -5,8 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from nasight.report._picture import COLOURS
-from nasight.tables import DATASETS, METHODS, Race
+from nasight.report._svg import COLORS
+from nasight.tables import DATASETS, RACERS, Race
 
 LABELS = {"test": "test accuracy, %", "regret": "regret, points", "valid": "validation accuracy seen, %"}
 STYLE = (
@@ -17,15 +17,15 @@ STYLE = (
 )
 
 
-def headline(race: Race) -> str:
-    """What was raced, in one line."""
+def race_headline(race: Race) -> str:
+    """What was raced, in one line: the data set, the trials and the table."""
     s = race.settings
     trials = f"{s['trials']} trials of {s['budget']:,.0f} simulated seconds"
     return f"search on {DATASETS[s['dataset']]}, {trials}, table {s['table_name']}"
 
 
 def race_rows(race: Race) -> list[list[str]]:
-    """The comparison as cells of text, heading first: test accuracies after 200 epochs, mean ± spread."""
+    """The comparison of a race as rows of texts, the heading first: test accuracies after 200 epochs, mean ± spread."""
     comparable = race.settings["dataset"] == "c10" and any(s.published for s in race.standings)
     names = [DATASETS[d] for d in race.optimum]
     rows = [["", "n", *names, "cost, s", "trainings", *(["published"] if comparable else [])]]
@@ -43,7 +43,7 @@ def race_rows(race: Race) -> list[list[str]]:
 
 
 def race_text(race: Race) -> str:
-    """The comparison as aligned lines."""
+    """The comparison of a race as aligned lines, for a terminal."""
     rows = race_rows(race)
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = [
@@ -53,11 +53,11 @@ def race_text(race: Race) -> str:
         for row in rows
     ]
     left_out = [f"left out: {reason}" for reason in race.left_out.values()]
-    return "\n".join([headline(race), "", *lines, *([""] if left_out else []), *left_out])
+    return "\n".join([race_headline(race), "", *lines, *([""] if left_out else []), *left_out])
 
 
 def race_page(race: Race) -> str:
-    """The comparison as one HTML text: curves over simulated time, and where everything ended."""
+    """The comparison of a race as one HTML text: curves over simulated time, and where everything ended."""
     from plotly.io import to_html
 
     figures = [figure for figure in (_curves(race) if race.curves else None, _ends(race)) if figure is not None]
@@ -65,13 +65,17 @@ def race_page(race: Race) -> str:
         to_html(figure, full_html=False, include_plotlyjs=index == 0, div_id=f"figure-{index}")
         for index, figure in enumerate(figures)
     ]
-    methods = [f"<b>{m.name}</b> {m.settings} ({m.paper})" for m in METHODS.values() if _raced(race, m.name)]
+    methods = [
+        f"<b>{escape(racer.name)}</b> {escape(racer.settings)} ({escape(racer.paper)})"
+        for racer in RACERS.values()
+        if _raced(race, racer.name)
+    ]
     return "\n".join(
         [
             f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Race on a table</title>'
             f"<style>{STYLE}</style></head><body><h1>Race on a table</h1>",
-            f"<p>{escape(headline(race))}. Accuracies are of the cell found, on test data after 200 epochs: mean ± "
-            "standard deviation. Costs of runs are seconds on the machine that ran them.</p>",
+            f"<p>{escape(race_headline(race))}. Accuracies are of the cell found, on test data after 200 epochs: "
+            "mean ± standard deviation. Costs of runs are seconds on the machine that ran them.</p>",
             _table(race_rows(race)),
             *shown,
             f'<p class="dim">{"; ".join(methods)}.</p>' if methods else "",
@@ -98,17 +102,17 @@ def _curves(race: Race) -> Any:
     figure = go.Figure()
     for quantity in LABELS:
         for index, curve in enumerate(race.curves):
-            colour, shown = COLOURS[index % len(COLOURS)], quantity == "test"
+            color, shown = COLORS[index % len(COLORS)], quantity == "test"
             begun = [i for i, value in enumerate(curve.median[quantity]) if value is not None]
             x = [curve.seconds[i] for i in begun]
             band = [curve.upper[quantity][i] for i in begun] + [curve.lower[quantity][i] for i in reversed(begun)]
             same = {"legendgroup": curve.name, "visible": shown}
             figure.add_scatter(
-                x=x + x[::-1], y=band, fill="toself", fillcolor=colour, opacity=0.18, line={"width": 0},
+                x=x + x[::-1], y=band, fill="toself", fillcolor=color, opacity=0.18, line={"width": 0},
                 hoverinfo="skip", showlegend=False, **same,
             )  # fmt: skip
             middle = [curve.median[quantity][i] for i in begun]
-            figure.add_scatter(x=x, y=middle, name=curve.name, line={"color": colour, "width": 2.5}, **same)
+            figure.add_scatter(x=x, y=middle, name=curve.name, line={"color": color, "width": 2.5}, **same)
     each = 2 * len(race.curves)
     buttons = [
         {
@@ -143,17 +147,17 @@ def _ends(race: Race) -> Any:
     figure = make_subplots(1, len(race.optimum), subplot_titles=[DATASETS[d] for d in race.optimum], shared_yaxes=True)
     for column, (dataset, best) in enumerate(race.optimum.items(), 1):
         ends = [s.test[dataset] for s in race.standings]
-        series = [("here", names, ends, COLOURS[5], "circle")]
+        series = [("here", names, ends, COLORS[5], "circle")]
         published = [s for s in race.standings if s.published and race.settings["dataset"] == "c10"]
         if published:
             values = [s.published[dataset] for s in published]
-            series.append(("published", [s.name for s in published], values, COLOURS[6], "diamond-open"))
-        for name, y, values, colour, symbol in series:
+            series.append(("published", [s.name for s in published], values, COLORS[6], "diamond-open"))
+        for name, y, values, color, symbol in series:
             figure.add_trace(
                 go.Scatter(
                     x=[mean for mean, _ in values], y=y, name=name, mode="markers", showlegend=column == 1,
                     error_x={"array": [spread for _, spread in values]},
-                    marker={"color": colour, "symbol": symbol, "size": 9},
+                    marker={"color": color, "symbol": symbol, "size": 9},
                 ),
                 row=1, col=column,
             )  # fmt: skip

@@ -1,6 +1,33 @@
-"""Search spaces: decisions, options, and the networks built from them."""
+"""Search spaces: decisions, options, the networks built from them, and the facts that others need to know."""
 
-from nasight.spaces._base import Decision, Group, Space, Weights
-from nasight.spaces._registry import load, names
+from nasight.spaces._alternatives import Alternatives
+from nasight.spaces._base import PRESETS, Space
+from nasight.spaces._graph import CellGraph, Edge
+from nasight.spaces._groups import Decision, Group, Weights
+from nasight.spaces._parameters import Parameters
+from nasight.spaces._registry import DEFAULT, SPACES, load, names, register, search_options
+from nasight.spaces._source import Source
+from nasight.spaces._supernet import Supernet
+from nasight.spaces.module import Choice, ModuleSpace
 
-__all__ = ["Decision", "Group", "Space", "Weights", "load", "names"]
+__all__ = [
+    "DEFAULT",
+    "PRESETS",
+    "SPACES",
+    "Alternatives",
+    "CellGraph",
+    "Choice",
+    "Decision",
+    "Edge",
+    "Group",
+    "ModuleSpace",
+    "Parameters",
+    "Source",
+    "Space",
+    "Supernet",
+    "Weights",
+    "load",
+    "names",
+    "register",
+    "search_options",
+]

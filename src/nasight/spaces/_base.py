@@ -3,101 +3,134 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping
 from math import prod
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from nasight.architecture import Architecture
 from nasight.errors import RequestError
+from nasight.spaces._alternatives import Alternatives
+from nasight.spaces._graph import CellGraph
+from nasight.spaces._groups import Decision, Group, Weights
+from nasight.spaces._parameters import Parameters
+from nasight.spaces._source import Source
+from nasight.spaces._supernet import Supernet
 
-if TYPE_CHECKING:
-    from nasight.supernet import Supernet
-
-Weights = Mapping[str, Tensor]
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """A question with a finite number of answers."""
-
-    name: str
-    options: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """One tensor of architecture weights: a stack of simplices, one a row.
-
-    A regular group (every row has the same options) is a tensor (rows, options). A ragged one, such as the
-    weights of the edges into each node of a cell, is flat: its rows stand one behind the other, `sizes` long.
-    Of an `exclusive` row one option is chosen in the end; of any other row (edges) several are kept.
-    """
-
-    name: str
-    rows: tuple[str, ...]
-    options: tuple[tuple[str, ...], ...]
-    exclusive: bool = True
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        return tuple(len(o) for o in self.options)
-
-    @property
-    def ragged(self) -> bool:
-        return len(set(self.options)) > 1
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (sum(self.sizes),) if self.ragged else (len(self.rows), self.sizes[0])
-
-    def split(self, weights: Tensor) -> list[Tensor]:
-        """The simplices of the group, one tensor a row."""
-        return list(torch.split(weights, list(self.sizes))) if self.ragged else list(weights.unbind(0))
-
-    def uniform(self, **kwargs: Any) -> Tensor:
-        """The centre of every simplex."""
-        rows = [torch.full((size,), 1.0 / size, **kwargs) for size in self.sizes]
-        return torch.cat(rows).reshape(self.shape)
+PRESETS = ("tiny", "small", "paper")
+"""Sizes that go together: seconds on a laptop, minutes, and what the papers did."""
 
 
 class Space(ABC):
-    """The decisions and their options; samples, parses and prints architectures; builds the networks.
+    """The decisions and their options, the networks built from them, and every fact about them that others need.
 
-    What a space can do is declared: `edge_weights` says whether a supernet can weigh the edges of a node
-    (PC-DARTS), `partial_channels` whether it can send a part of the channels through the operations.
+    A space of your own sets `name` and `decisions` and defines `network` and `_supernet`. Everything else has a
+    default, which suits decisions that do not restrict each other: one group "choices" with a row per decision, the
+    arg max of every row, and texts like "name=option, name=option". The class attributes below are what the rest of
+    the library asks a space for; it never asks for its name.
     """
 
     name: str
     decisions: tuple[Decision, ...]
+
     edge_weights: ClassVar[bool] = False
+    """Whether a supernet can weigh the edges into a node (PC-DARTS)."""
     partial_channels: ClassVar[bool] = False
+    """Whether a supernet can send a part of the channels through the operations (PC-DARTS)."""
+    per_example: ClassVar[bool] = False
+    """Whether the plain path of the supernet takes other weights for every example of a batch (XNAS)."""
+    builds_without_memory: ClassVar[bool] = True
+    """Whether `network` can be built on torch's device "meta", where weights have shapes and no values."""
+
     sizes: ClassVar[Mapping[str, int]] = {}
     """The size settings of `network` and `supernet`, with their defaults."""
+    search_sizes: ClassVar[Mapping[str, Mapping[str, int]]] = {}
+    """Preset -> the size of the supernet; `sizes` where a preset is not listed."""
+    train_settings: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "tiny": {"epochs": 8, "batch_size": 32, "lr": 0.05},
+        "small": {"epochs": 20, "lr": 0.05},
+    }
+    """Preset -> how its networks are trained from scratch: settings of `nasight.train`, their size among them."""
+    score_size: ClassVar[Mapping[str, int]] = {}
+    """The size at which networks are scored without training."""
+    thin_size: ClassVar[Mapping[str, int]] = {}
+    """The smallest size that makes sense, for scores that count linear regions; empty: they take `score_size`."""
+    search_options: ClassVar[Mapping[str, Any]] = {}
+    """Options with which the space is searched where the caller names none."""
+    cosine_stretch: ClassVar[float] = 1.0
+    """Over how many times the epochs of a search the cosine of its learning rate is laid."""
+    stages: ClassVar[int] = 1
+    """How often the size "cells" is repeated in a network: 3 where each of three stages has as many."""
+    study_cells: ClassVar[int] = 1
+    """The size "cells" of the networks that variants of one cell are compared by."""
+    repeated_inputs: ClassVar[bool] = False
+    """Whether two operations of a node of a cell may read the same input."""
+    published: ClassVar[Mapping[str, str]] = {}
+    """Names of published architectures, and where they were published."""
+    pruned: ClassVar[str | None] = None
+    """The option of a decision that is not taken at all, where a space keeps only some of its edges."""
 
-    @abstractmethod
+    @property
+    def family(self) -> str:
+        """The name that variants of a space share."""
+        return self.name
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options with which `nasight.spaces.load(space.name, **options)` makes this space again."""
+        return {}
+
+    @property
+    def reference(self) -> Architecture:
+        """What a person would have used without a search: the first option of every decision, unless a space says so.
+
+        It may have an option that a search leaves out; `network` builds it all the same.
+        """
+        return self.architecture({d.name: d.options[0] for d in self.decisions})
+
     def groups(self, *, edges: bool = False) -> tuple[Group, ...]:
         """The tensors of architecture weights a supernet takes; with `edges`, those of the edges too."""
+        return (Group("choices", tuple(d.name for d in self.decisions), tuple(d.options for d in self.decisions)),)
 
-    @abstractmethod
     def derive(self, weights: Weights) -> Architecture:
-        """The architecture that discretising these weights gives."""
+        """The architecture that discretizing these weights gives: the arg max of every decision."""
+        choices = dict[str, str]()
+        for group in self.groups():
+            for name, options, row in zip(group.rows, group.options, group.split(weights[group.name]), strict=True):
+                choices[name] = options[int(row.argmax())]
+        return self.architecture(choices)
 
-    @abstractmethod
     def encode(self, arch: Architecture, *, edges: bool = False) -> dict[str, Tensor]:
         """The weights at which a supernet computes this architecture: ones and zeros."""
+        self.checked(arch)
+        found = dict[str, Tensor]()
+        for group in self.groups(edges=edges):
+            rows = zip(group.rows, group.options, strict=True)
+            ones = [torch.tensor([float(option == arch[name]) for option in options]) for name, options in rows]
+            found[group.name] = group.join(ones)
+        return found
 
-    @abstractmethod
     def parse(self, text: str) -> Architecture:
-        """The architecture that a text names; a `RequestError` says where a wrong text is wrong."""
+        """The architecture that a text names; a `RequestError` says where a wrong text is wrong.
 
-    @abstractmethod
+        By default from "name=option, name=option", in any order.
+        """
+        choices = dict[str, str]()
+        for i, entry in enumerate(text.split(","), 1):
+            name, equals, option = (part.strip() for part in entry.partition("="))
+            if not equals:
+                raise RequestError(f"part {i}: expected 'name=option', got {entry.strip()!r}")
+            if name in choices:
+                raise RequestError(f"part {i}: choice {name!r} is decided twice")
+            choices[name] = option
+        return self.architecture(choices)
+
     def format(self, arch: Architecture) -> str:
         """The text of an architecture, as the field writes it: `parse(format(a)) == a`."""
+        return ", ".join(f"{name}={option}" for name, option in self.checked(arch))
 
     @abstractmethod
     def network(
@@ -203,3 +236,59 @@ class Space(ABC):
             if not isinstance(value, Integral) or value < 1:
                 raise RequestError(f"size {key!r} must be a whole number of at least 1, got {value!r}")
         return {**self.sizes, **given}
+
+    def train_size(self, preset: str) -> dict[str, int] | None:
+        """The size at which networks of this preset are trained from scratch; None where there is no such preset."""
+        if preset not in self.train_settings:
+            return None
+        return self.size(**self.train_settings[preset].get("size", {}))
+
+    # What trust, limits and scores ask
+
+    def alternatives(self, arch: Architecture, weights: Weights) -> Iterator[Alternatives]:
+        """What else each decision of this architecture could have been, all others left as they are."""
+        group_of = {row: group.name for group in self.groups() for row in group.rows}
+        for decision in self.decisions:
+            archs = tuple(arch.replace(decision.name, option) for option in decision.options)
+            rows = ((group_of[decision.name], decision.name),) if decision.name in group_of else ()
+            yield Alternatives(decision.name, arch[decision.name], decision.options, archs, rows)
+
+    def changed(self, arch: Architecture, decision: str, option: str) -> Architecture | None:
+        """The architecture with this one change; None where it is no change, or gives no architecture of the space."""
+        if arch[decision] == option:
+            return None
+        return self.architecture({**dict(arch.choices), decision: option})
+
+    def reduces(self, decision: str) -> bool:
+        """Whether a decision is about a cell that halves the image, where a skip connection is none."""
+        return False
+
+    def parameters(self, inputs: tuple[int, ...], classes: int, **size: int) -> Parameters:
+        """A function from architectures to the number of parameters of their networks at this size."""
+        return Parameters(self, inputs, classes, size)
+
+    def counts_alike(self, arch: Architecture) -> Hashable:
+        """A key that architectures share whose networks have equally many parameters."""
+        return arch
+
+    def lightest(self) -> tuple[Architecture, ...]:
+        """Architectures among which is one with the fewest parameters; empty: all must be looked at."""
+        return ()
+
+    # What drawings and written files ask
+
+    def cells(self, arch: Architecture) -> dict[str, CellGraph]:
+        """The cells of an architecture as graphs, by their kind; empty where architectures are no cells."""
+        return {}
+
+    def from_cells(self, cells: Mapping[str, CellGraph]) -> Architecture:
+        """The architecture of these cells: the way back from `cells`."""
+        raise RequestError(f"architectures of space {self.name!r} are not made of cells")
+
+    def read_cells(self, text: str) -> dict[str, CellGraph] | None:
+        """The cells that a text describes in this space's way of writing; None where it is written in another."""
+        return None
+
+    def source(self, arch: Architecture, inputs: tuple[int, ...], classes: int, size: Mapping[str, int]) -> Source:
+        """The network of an architecture as the text of Python classes that need torch alone."""
+        raise RequestError(f"networks of space {self.name!r} cannot be written as source; take --torch-export net.pt2")

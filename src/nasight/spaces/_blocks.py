@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from nasight.errors import RequestError
+
 
 class ReluConvNorm(nn.Sequential):
     """ReLU, convolution, batch norm: the order every cell space here uses.
@@ -77,3 +79,10 @@ def head(channels: int, classes: int, *, running: bool = True) -> nn.Sequential:
         nn.Flatten(),
         nn.Linear(channels, classes),
     )
+
+
+def image_channels(inputs: tuple[int, ...]) -> int:
+    """The channels of an image shape; anything else is refused."""
+    if len(inputs) != 3:
+        raise RequestError(f"this space needs images (channels, height, width), got examples of shape {tuple(inputs)}")
+    return int(inputs[0])

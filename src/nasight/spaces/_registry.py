@@ -2,22 +2,58 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
+from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module
 from typing import Any
 
+from torch import nn
+
 from nasight.errors import RequestError
+from nasight.registry import Registry
 from nasight.spaces._base import Space
 
-# name -> (module, class, settings that the name fixes)
-SPACES: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "nasbench201": ("_nasbench201", "NasBench201", {}),
-    "darts": ("_darts", "Darts", {}),
-    "nasbench1shot1-1": ("_nasbench1shot1", "NasBench1Shot1", {"number": 1}),
-    "nasbench1shot1-2": ("_nasbench1shot1", "NasBench1Shot1", {"number": 2}),
-    "nasbench1shot1-3": ("_nasbench1shot1", "NasBench1Shot1", {"number": 3}),
-    "mlp": ("_mlp", "Mlp", {}),
-}
+Factory = Callable[..., Space]
+"""Makes a space from its options; the class of a space is one."""
+DEFAULT = "nasbench201"
+"""The space that is searched where none is named."""
+
+
+def _built_in(module: str, kind: str, **fixed: Any) -> Factory:
+    def make(**options: Any) -> Space:
+        space: Space = _class(module, kind)(**{**options, **fixed})
+        return space
+
+    make.space_class = partial(_class, module, kind)  # type: ignore[attr-defined]
+    return make
+
+
+def _class(module: str, kind: str) -> type[Space]:
+    found: type[Space] = getattr(import_module(f"nasight.spaces.{module}"), kind)
+    return found
+
+
+def _checked(name: str, thing: object) -> Factory:
+    if isinstance(thing, Space):
+        return lambda: thing
+    if not callable(thing):
+        raise RequestError(f"space {name!r} must be a Space, its class or a function that makes one, got {thing!r}")
+    return thing
+
+
+SPACES: Registry[Factory] = Registry(
+    "space",
+    "nasight.spaces",
+    {
+        "nasbench201": _built_in("nasbench201", "NasBench201"),
+        "darts": _built_in("darts", "Darts"),
+        "nasbench1shot1-1": _built_in("nasbench1shot1", "NasBench1Shot1", number=1),
+        "nasbench1shot1-2": _built_in("nasbench1shot1", "NasBench1Shot1", number=2),
+        "nasbench1shot1-3": _built_in("nasbench1shot1", "NasBench1Shot1", number=3),
+        "mlp": _built_in("mlp", "Mlp"),
+    },
+    check=_checked,
+)
 
 
 def names() -> tuple[str, ...]:
@@ -25,23 +61,54 @@ def names() -> tuple[str, ...]:
     return tuple(SPACES)
 
 
-def load(name: str, **options: Any) -> Space:
-    """The space of this name; `options` are its own (`none=False` for nasbench201, `layers=3` for mlp).
+def register(space: Space | Factory, name: str | None = None) -> None:
+    """Let a name stand for a space: a `Space`, its class, or a function that makes one from options.
 
-    FILE.py:NAME is the space of a user's own module with `Choice`s.
+    Without `name` it is the space's own.
     """
+    own = name or getattr(space, "name", None)
+    if not isinstance(own, str):
+        raise RequestError(f"a space that is made by a function needs a name, got {own!r}")
+    SPACES.add(own, space)  # type: ignore[arg-type]
+
+
+def search_options(name: str) -> dict[str, Any]:
+    """The options with which a space is searched where the caller names none: those that it declares."""
+    if name not in SPACES:
+        return {}
+    factory: Any = SPACES[name]
+    kind = factory.space_class() if hasattr(factory, "space_class") else factory
+    declared: Mapping[str, Any] = getattr(kind, "search_options", {})
+    return dict(declared)
+
+
+def load(name: str | Space | nn.Module | Callable[[], nn.Module], **options: Any) -> Space:
+    """The space that a name, a file or a model means.
+
+    Parameters
+    ----------
+    name : a name of `names()`; FILE.py:NAME, a space or a model with `Choice`s in a Python file, which is run; a
+        `Space`, which is returned as it is; an `nn.Module` (or a function that makes one) with `Choice`s.
+    options : the space's own, such as `none=False` for nasbench201 and `layers=3` for mlp.
+
+    >>> len(load("nasbench201", none=False))
+    4096
+    """
+    if isinstance(name, Space):
+        return name
+    if not isinstance(name, str):
+        from nasight.spaces.module import ModuleSpace
+
+        return ModuleSpace(name)
     if ".py:" in name:
-        from nasight.spaces._module import from_file
+        from nasight.spaces.module import from_file
 
         return from_file(name)
-    if name not in SPACES:
-        near = get_close_matches(name, SPACES, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise RequestError(f"there is no space {name!r}, only {', '.join(SPACES)}{hint}")
-    module, kind, fixed = SPACES[name]
-    space_class = getattr(import_module(f"nasight.spaces.{module}"), kind)
+    factory = SPACES[name]
     try:
-        space: Space = space_class(**{**options, **fixed})
+        space = factory(**options)
     except TypeError as error:
         raise RequestError(f"space {name!r} does not take {', '.join(sorted(options))}: {error}") from error
+    if not isinstance(space, Space):
+        raise RequestError(f"what makes the space {name!r} must give a Space, it gave {type(space).__name__}")
     return space

@@ -13,30 +13,32 @@ from collections.abc import Callable
 import numpy as np
 
 from nasight.errors import RequestError
-from nasight.tables._trials import Purse
+from nasight.tables._trials import Budget
 
 Propose = Callable[[], int]
 Train = Callable[[int, int], float]
 """(cell, rung) -> validation accuracy."""
 
 
-def successive_halving(purse: Purse, rng: np.random.Generator) -> None:
+def successive_halving(budget: Budget, rng: np.random.Generator) -> None:
     """Half of the budget for uniform cells at 12 epochs, the other half for the best of them at 200, best first."""
     seen: dict[int, float] = {}
-    while purse.spent < purse.problem.budget / 2:
-        cell = purse.problem.draw(rng)[1]
-        seen[cell] = purse.train(cell)
+    while budget.spent < budget.problem.seconds / 2:
+        cell = budget.problem.draw(rng)[1]
+        seen[cell] = budget.train(cell)
     for cell in sorted(seen, key=lambda one: -seen[one]):
-        purse.train(cell, 200)
+        budget.train(cell, 200)
 
 
-def hyperband(purse: Purse, rng: np.random.Generator) -> None:
+def hyperband(budget: Budget, rng: np.random.Generator) -> None:
     """Li et al. (2018), with eta 16: 16 cells at 12 epochs, the best of them at 200; then 2 cells at 200; again."""
     lengths = (12, 200)
-    _brackets(lambda: purse.problem.draw(rng)[1], lambda cell, rung: purse.train(cell, lengths[rung]), rungs=2, eta=16)
+    _brackets(
+        lambda: budget.problem.draw(rng)[1], lambda cell, rung: budget.train(cell, lengths[rung]), rungs=2, eta=16
+    )
 
 
-def bohb(purse: Purse, rng: np.random.Generator) -> None:
+def bohb(budget: Budget, rng: np.random.Generator) -> None:
     """Hyperband with eta 3 and four rungs; a Parzen estimator proposes the cells (Falkner et al. 2018, Algorithm 2).
 
     As in NAS-Bench-201's experiments every rung trains for 12 epochs and the best of 4 proposals is taken. A rung has
@@ -44,10 +46,10 @@ def bohb(purse: Purse, rng: np.random.Generator) -> None:
     trials), just over one published spread away on CIFAR-100. Both find more than the published BOHB, whose kernel
     density estimator was another one.
     """
-    model = _Model(purse.problem.sizes, rng, rungs=4)
+    model = _Model(budget.problem.sizes, rng, rungs=4)
 
     def train(cell: int, rung: int) -> float:
-        accuracy = purse.train(cell)
+        accuracy = budget.train(cell)
         model.learn(cell, rung, accuracy)
         return accuracy
 
@@ -55,7 +57,7 @@ def bohb(purse: Purse, rng: np.random.Generator) -> None:
 
 
 def _brackets(propose: Propose, train: Train, *, rungs: int, eta: int) -> None:
-    """Hyperband's brackets, the most exploring first, over and over, until the purse is empty."""
+    """Hyperband's brackets, the most exploring first, over and over, until the budget is spent."""
     while True:
         for first in range(rungs):
             later = rungs - 1 - first
@@ -69,7 +71,7 @@ def _brackets(propose: Propose, train: Train, *, rungs: int, eta: int) -> None:
 
 
 class _Model:
-    """One Parzen estimator a rung; the highest that has seen enough proposes, and uniform draws before that."""
+    """One Parzen estimator per rung; the highest that has seen enough proposes, and uniform draws before that."""
 
     def __init__(self, sizes: tuple[int, ...], rng: np.random.Generator, *, rungs: int, candidates: int = 4) -> None:
         try:

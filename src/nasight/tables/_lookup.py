@@ -12,7 +12,7 @@ from nasight.tables._table import Table
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundCell:
     """The end of one search run."""
 
     run: str
@@ -21,9 +21,9 @@ class Found:
     seconds: float
 
 
-def look_up(runs: Iterable[str | Path], table: Table) -> tuple[list[Found], dict[str, str]]:
+def look_up(runs: Iterable[str | Path], table: Table) -> tuple[list[FoundCell], dict[str, str]]:
     """What each run found, and the reasons why others are left out (unfinished, of another space, no run)."""
-    found: list[Found] = []
+    found: list[FoundCell] = []
     left_out: dict[str, str] = {}
     for run in runs:
         try:
@@ -36,14 +36,14 @@ def look_up(runs: Iterable[str | Path], table: Table) -> tuple[list[Found], dict
     return found, left_out
 
 
-def _found(folder: RunFolder, table: Table) -> Found:
+def _found(folder: RunFolder, table: Table) -> FoundCell:
     result = folder.result
     if result is None:
-        raise RequestError(f"the search in {folder.path} is not finished; go on with --resume {folder.path}")
+        raise RequestError(f"the search in {folder.path} is not finished; resume it with --resume {folder.path}")
     try:
         if result["space"] != table.space.name:
             raise RequestError(f"the search in {folder.path} is of space {result['space']!r}, not {table.space.name!r}")
         label = f"{result['method']} ({result['objective']}), {result['data']}"
-        return Found(str(folder.path), label, table.index(str(result["architecture"])), float(result["seconds"]))
+        return FoundCell(str(folder.path), label, table.index(str(result["architecture"])), float(result["seconds"]))
     except KeyError as error:
         raise RequestError(f"{folder.path}/result.json is damaged: it lacks {error}") from None

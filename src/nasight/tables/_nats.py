@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nasight.errors import RequestError
-from nasight.spaces._nasbench201 import NasBench201
+from nasight.spaces.nasbench201 import NasBench201
 from nasight.tables._readers import EXTRA, places_of
 from nasight.tables._safe_pickle import read_pickle
 from nasight.tables._table import PARAMETERS, Table

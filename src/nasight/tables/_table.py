@@ -1,4 +1,4 @@
-"""A tabular benchmark in memory: one array a column, in the order in which its space lists its architectures."""
+"""A tabular benchmark in memory: one array per column, in the order in which its space lists its architectures."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FORWARD_SHARE = 1 / 3
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """What a table knows of one architecture; a number it lacks is None."""
 
     architecture: str
@@ -59,8 +59,20 @@ class Row:
 class Table:
     """Accuracies and costs of every architecture of a space.
 
-    `columns` maps names of `COLUMNS` to one number an architecture, in the order of `for arch in space`; `per_seed`
-    maps data sets to lists of validation accuracies in the same order.
+    Parameters
+    ----------
+    space : the space whose architectures the table lists.
+    columns : names such as "c10_test200" -> one number per architecture, in the order of `for arch in space`. A name
+        is "params_M", or a data set (c10, c100, in16) and a measure: val12, test12, val200, val200_std, test200,
+        nseeds, traintime12_s, traintime200_s, validtime_s, latency_ms.
+    name : what the table is called in messages.
+    source : where its numbers come from.
+    per_seed : data sets -> the validation accuracies of each architecture, one list per architecture.
+
+    >>> from nasight.spaces.mlp import Mlp
+    >>> table = Table(Mlp(2), {"c10_test200": [90.0, 91.0, 89.0, 92.0, 90.5]}, name="five")
+    >>> table.optimum("c10"), table.text(3)
+    (92.0, 'tanh')
     """
 
     def __init__(
@@ -115,7 +127,7 @@ class Table:
         return digest.hexdigest()[:16]
 
     def column(self, name: str) -> Numbers:
-        """One number an architecture; a `RequestError` says what a table without it has."""
+        """One number per architecture; a `RequestError` says what a table without it has."""
         if name not in self.columns:
             raise RequestError(f"table {self.name!r} has no column {name!r}; it has {', '.join(self.has)}")
         return self.columns[name]
@@ -134,6 +146,7 @@ class Table:
         )
 
     def text(self, index: int) -> str:
+        """The text of the architecture at a place."""
         return self.space.format(self.architecture(index))
 
     @cached_property
@@ -145,12 +158,12 @@ class Table:
         return classes
 
     def rank(self, index: int, column: str) -> int:
-        """1 + the number of architectures with a larger number in this column."""
+        """1 + the number of architectures whose number in this column is larger than that of the one at `index`."""
         values = self.column(column)
         return 1 + int((values > values[index]).sum())
 
     def optimum(self, dataset: str) -> float:
-        """The best test accuracy after 200 epochs."""
+        """The best test accuracy after 200 epochs on a data set, in %."""
         return float(self.column(f"{dataset}_test200").max())
 
     def cost(self, dataset: str, epochs: int) -> Numbers:
@@ -168,8 +181,8 @@ class Table:
             validate = train / epochs * VALIDATION_SHARE[dataset] * FORWARD_SHARE
         return np.asarray(train + validate, dtype=np.float64)
 
-    def query(self, arch: Architecture | str) -> Row:
-        """Everything about one architecture."""
+    def query(self, arch: Architecture | str) -> TableRow:
+        """Everything the table knows of one architecture, given as such or as its text."""
         index = self.index(arch)
         own = self.architecture(index)
         canonical = self.space.canonical(own)
@@ -177,7 +190,7 @@ class Table:
         def number(column: str) -> float | None:
             return float(self.columns[column][index]) if column in self.columns else None
 
-        return Row(
+        return TableRow(
             architecture=self.space.format(own),
             canonical=canonical,
             parameters=number(PARAMETERS),

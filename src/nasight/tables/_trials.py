@@ -14,21 +14,22 @@ from nasight.tables._table import Numbers, Table
 
 
 @dataclass(frozen=True)
-class Problem:
-    """What a search may see: validation accuracies and prices in seconds, by epochs of training, and its budget."""
+class RaceProblem:
+    """What a search may see: validation accuracies and prices in seconds, by epochs of training, and its limit."""
 
     sizes: tuple[int, ...]
     accuracy: Mapping[int, Numbers]
     price: Mapping[int, Numbers]
-    budget: float
+    seconds: float
 
     @classmethod
-    def of(cls, table: Table, dataset: str, budget: float) -> Problem:
+    def of(cls, table: Table, dataset: str, seconds: float) -> RaceProblem:
+        """The problem of searching on one data set of a table for this many simulated seconds."""
         accuracy = {epochs: table.column(f"{dataset}_val{epochs}") for epochs in (12, 200)}
-        return cls(table.sizes, accuracy, {epochs: table.cost(dataset, epochs) for epochs in accuracy}, budget)
+        return cls(table.sizes, accuracy, {epochs: table.cost(dataset, epochs) for epochs in accuracy}, seconds)
 
     def cell(self, options: Sequence[int]) -> int:
-        """The place in the table of one option a decision."""
+        """The place in the table of these options, one per decision."""
         place = 0
         for size, option in zip(self.sizes, options, strict=True):
             place = place * size + option
@@ -40,15 +41,15 @@ class Problem:
         return options, self.cell(options)
 
 
-class Spent(Exception):
+class BudgetSpent(Exception):
     """The next training would pass the budget, so it is not begun and the search ends."""
 
 
 @dataclass
-class Purse:
-    """Trains cells for money: every training is paid for, also that of a cell trained before."""
+class Budget:
+    """What a search has spent: every training is paid for, also that of a cell trained before."""
 
-    problem: Problem
+    problem: RaceProblem
     spent: float = 0.0
     trainings: int = 0
     best: tuple[int, float] = (0, -np.inf)
@@ -57,10 +58,10 @@ class Purse:
     """(seconds spent, cell, validation accuracy), one for each change of the incumbent."""
 
     def train(self, cell: int, epochs: int = 12) -> float:
-        """The validation accuracy of a cell after so many epochs."""
+        """The validation accuracy of a cell after this many epochs; raises `BudgetSpent` where it cannot be paid."""
         price = float(self.problem.price[epochs][cell])
-        if self.spent + price > self.problem.budget:
-            raise Spent
+        if self.spent + price > self.problem.seconds:
+            raise BudgetSpent
         self.spent += price
         self.trainings += 1
         accuracy = float(self.problem.accuracy[epochs][cell])
@@ -83,15 +84,15 @@ Batch = tuple[str, tuple[int, ...]]
 """A method and the numbers of its trials: one piece of work."""
 
 
-def run_batch(problem: Problem, seed: int, batch: Batch) -> list[Trial]:
+def run_batch(problem: RaceProblem, seed: int, batch: Batch) -> list[Trial]:
     """These trials of one method; each depends on the seed, the method and its number, and on no other trial."""
-    from nasight.tables._methods import METHODS
+    from nasight.tables._racers import RACERS
 
     name, numbers = batch
     trials: list[Trial] = []
     for number in numbers:
-        purse = Purse(problem)
-        with suppress(Spent):
-            METHODS[name].search(purse, np.random.default_rng([seed, crc32(name.encode()), number]))
-        trials.append({"trial": number, "spent": purse.spent, "trainings": purse.trainings, "steps": purse.steps})
+        budget = Budget(problem)
+        with suppress(BudgetSpent):
+            RACERS[name].search(budget, np.random.default_rng([seed, crc32(name.encode()), number]))
+        trials.append({"trial": number, "spent": budget.spent, "trainings": budget.trainings, "steps": budget.steps})
     return trials

@@ -1,18 +1,30 @@
 """Stand-alone training: one architecture, from scratch, once or with several seeds."""
 
+from nasight.options import TrainOptions
+from nasight.training._curve import Point, TrainingCurve, train_curve
+from nasight.training._loop import Diverged, Job, Trainer, build
 from nasight.training._result import EpochRow, Summary, TrainingResult
+from nasight.training._rows import parts
 from nasight.training._seeds import train_seeds
-from nasight.training._settings import PRESETS, TrainSettings, settings_for
+from nasight.training._settings import TrainSettings, settings_for
 from nasight.training._train import load_trained, train
 
 __all__ = [
-    "PRESETS",
+    "Diverged",
     "EpochRow",
+    "Job",
+    "Point",
     "Summary",
+    "TrainOptions",
     "TrainSettings",
+    "Trainer",
+    "TrainingCurve",
     "TrainingResult",
+    "build",
     "load_trained",
+    "parts",
     "settings_for",
     "train",
+    "train_curve",
     "train_seeds",
 ]

@@ -13,9 +13,10 @@ from torch import nn
 from torch.nn import functional
 
 from nasight.architecture import Architecture
-from nasight.data import Dataset, generator_for, prepare
+from nasight.data import Dataset, prepare
 from nasight.errors import RequestError, RunError
-from nasight.reproducible import seeded
+from nasight.reproducible import generator_for, seeded
+from nasight.runs import DataRecord
 from nasight.spaces import Space
 from nasight.training._result import EpochRow, TrainingResult
 from nasight.training._rows import parts
@@ -23,6 +24,10 @@ from nasight.training._settings import TrainSettings
 
 AUXILIARY_WEIGHT = 0.4
 EVALUATION_BATCH = 512
+
+
+class Diverged(RunError):
+    """A loss is not finite."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +46,7 @@ class Job:
         return {
             "space": self.file or self.space.name,
             "architecture": self.space.format(self.arch),
-            "data": {
-                "name": self.data.name,
-                "fingerprint": self.data.fingerprint,
-                "inputs": list(self.data.inputs),
-                "classes": list(self.data.classes),
-            },
+            "data": DataRecord.of(self.data).to_dict(),
             "settings": self.settings.model_dump(),
             "seed": self.seed,
         }
@@ -70,7 +70,7 @@ class Trainer:
             raise RequestError(f"networks of space {job.space.name!r} have no drop path; drop_path must be 0")
         if settings.cutout and job.data.augmentation is None:
             raise RequestError(f"cutout {settings.cutout} needs images that may be augmented, not {job.data.name!r}")
-        self.optimiser = torch.optim.SGD(
+        self.optimizer = torch.optim.SGD(
             self.network.parameters(),
             lr=settings.lr,
             momentum=settings.momentum,
@@ -95,7 +95,7 @@ class Trainer:
         return self.epoch >= self.settings.epochs
 
     def state(self) -> dict[str, Any]:
-        """Tensors and counters; a finished training needs its optimiser no more."""
+        """Tensors and counters; a finished training needs its optimizer no more."""
         state = {
             "network": self.network.state_dict(),
             "epoch": self.epoch,
@@ -105,35 +105,29 @@ class Trainer:
             "seconds": self.seconds,
             "rows": [asdict(row) for row in self.rows],
         }
-        return state if self.done else {**state, "optimiser": self.optimiser.state_dict()}
+        return state if self.done else {**state, "optimizer": self.optimizer.state_dict()}
 
     def restore(self, state: dict[str, Any]) -> None:
         self.network.load_state_dict(state["network"])
-        if "optimiser" in state:
-            self.optimiser.load_state_dict(state["optimiser"])
+        # Checkpoints of version 0.1 spell it with an s.
+        optimizer = state.get("optimizer", state.get("optimiser"))
+        if optimizer is not None:
+            self.optimizer.load_state_dict(optimizer)
         self.epoch, self.step, self.seconds = state["epoch"], state["step"], state["seconds"]
         self.loss, self.correct = state["loss"], state["correct"]
         self.rows = [EpochRow(**row) for row in state["rows"]]
 
     def run_epoch(self, after_step: Callable[[], None]) -> EpochRow:
         """What is left of the current epoch, and its row."""
-        settings, started = self.settings, time.perf_counter()
-        before = self.seconds
-        share = self.epoch / settings.epochs
-        lr = settings.lr_min + (settings.lr - settings.lr_min) * (1 + math.cos(math.pi * share)) / 2
-        for group in self.optimiser.param_groups:
-            group["lr"] = lr
-        if hasattr(self.network, "drop_path"):
-            network: Any = self.network
-            network.drop_path = settings.drop_path * share
-        self.network.train()
+        started, before = time.perf_counter(), self.seconds
+        lr = self.set_rates()
         while self.step < self.loader.steps:
-            self._take_step()
+            self.take_step()
             self.seconds = before + time.perf_counter() - started
             after_step()
         seen = self.loader.steps * self.loader.batch_size
         train_loss, train_accuracy = self.loss / seen, 100.0 * self.correct / seen
-        test_loss, test_accuracy = self._judge()
+        test_loss, test_accuracy = self.judge()
         self.seconds = before + time.perf_counter() - started
         row = EpochRow(
             epoch=self.epoch + 1,
@@ -145,8 +139,22 @@ class Trainer:
             seconds=self.seconds - sum(earlier.seconds for earlier in self.rows),
         )
         self.rows.append(row)
-        self.epoch, self.step, self.loss, self.correct = self.epoch + 1, 0, 0.0, 0
+        self.next_epoch()
         return row
+
+    def set_rates(self) -> float:
+        """The learning rate of this epoch, which is returned, and its drop path."""
+        settings, share = self.settings, self.epoch / self.settings.epochs
+        lr = settings.lr_min + (settings.lr - settings.lr_min) * (1 + math.cos(math.pi * share)) / 2
+        for group in self.optimizer.param_groups:
+            group["lr"] = lr
+        if hasattr(self.network, "drop_path"):
+            network: Any = self.network
+            network.drop_path = settings.drop_path * share
+        return lr
+
+    def next_epoch(self) -> None:
+        self.epoch, self.step, self.loss, self.correct = self.epoch + 1, 0, 0.0, 0
 
     def result(self, out: str | None) -> TrainingResult:
         job, last = self.job, self.rows[-1]
@@ -167,13 +175,15 @@ class Trainer:
             out=out,
         )
 
-    def _take_step(self) -> None:
+    def take_step(self) -> None:
+        """One batch: loss, gradient, step."""
+        self.network.train()
         keys = (self.job.seed, "noise", self.epoch, self.step)
         x, y = self.loader.batch(self.epoch, self.step)
         if hasattr(self.network, "generator"):
             network: Any = self.network
             network.generator = generator_for(*keys)
-        self.optimiser.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad(set_to_none=True)
         with seeded(*keys):
             out = self.network(x)
         logits, auxiliary = out if isinstance(out, tuple) else (out, None)
@@ -185,18 +195,18 @@ class Trainer:
         total.backward()  # type: ignore[no-untyped-call]
         if self.settings.clip is not None:
             nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.clip)
-        self.optimiser.step()
+        self.optimizer.step()
         self.loss += loss.item() * len(y)
         self.correct += int((logits.detach().argmax(1) == y).sum())
         self.step += 1
 
     @torch.no_grad()
-    def _judge(self) -> tuple[float, float]:
-        """Loss and accuracy on the rows that judge."""
+    def judge(self, batch: int = EVALUATION_BATCH) -> tuple[float, float]:
+        """Loss and accuracy (percent) on the rows that judge, `batch` at a time."""
         self.network.eval()
         loss, correct, seen = 0.0, 0, 0
         part = "test" if self.held_out is None else "train"
-        for x, y in self.data.batches(part, size=EVALUATION_BATCH, rows=self.held_out):
+        for x, y in self.data.batches(part, size=batch, rows=self.held_out):
             out = self.network(x)
             logits = out[0] if isinstance(out, tuple) else out
             loss += functional.cross_entropy(logits, y, reduction="sum").item()
@@ -207,7 +217,7 @@ class Trainer:
         return loss / seen, 100.0 * correct / seen
 
     def _diverged(self, what: str, value: float) -> None:
-        raise RunError(
+        raise Diverged(
             f"the {what} became {value} in epoch {self.epoch + 1}, step {self.step + 1}, "
             f"with lr {self.settings.lr:g}; train with a smaller lr"
         )

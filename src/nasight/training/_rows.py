@@ -5,8 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from nasight.data import Dataset, generator_for, split_indices
+from nasight.data import Dataset, split_indices
 from nasight.errors import RequestError
+from nasight.reproducible import generator_for
 from nasight.training._settings import HELD_OUT, TrainSettings
 
 

@@ -9,14 +9,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from torch import Tensor, from_numpy, get_num_threads
 
 from nasight.architecture import Architecture
+from nasight.compute import map_resumable, worker_count
 from nasight.data import Dataset
 from nasight.errors import RequestError
-from nasight.parallel import map_resumable, worker_count
+from nasight.options import TrainOptions, takes
 from nasight.runs import RunFolder, write_json
 from nasight.spaces import Space
 from nasight.spaces import load as load_space
@@ -29,6 +30,7 @@ SeedProgress = Callable[[int, EpochRow], None]
 POLL_SECONDS = 0.5
 
 
+@takes(TrainOptions)
 def train_seeds(
     space: Space | str,
     arch: Architecture | str,
@@ -41,19 +43,19 @@ def train_seeds(
     workers: int | None = None,
     threads: int | None = None,
     progress: SeedProgress | None = None,
-    **settings: Any,
+    **settings: Unpack[TrainOptions],
 ) -> Summary:
     """Train an architecture once for each seed: all accuracies, their mean and their spread.
 
     With `out`, seed k is the run OUT/SETTINGS/seed-k, where SETTINGS is the preset, followed by a digest when
-    settings were changed; OUT/SETTINGS/summary.json covers every finished seed there. The same call goes on
-    with what a kill left unfinished. `progress(seed, row)` gets every epoch; with several processes it
+    settings were changed; OUT/SETTINGS/summary.json covers every finished seed there. The same call resumes
+    what a kill left unfinished. `progress(seed, row)` gets every epoch; with several processes it
     reads them from the folder, so without `out` it gets those of a seed when the seed is done. Each training
     has `threads`; by default the workers divide torch's threads between them.
     """
     if not seeds or len(set(seeds)) < len(seeds):
         raise RequestError(f"seeds must be one or more different numbers, got {list(seeds)}")
-    job = make_job(space, arch, data, preset, seeds[0], settings)
+    job = make_job(space, arch, data, preset, seeds[0], dict(settings))
     for seed in seeds:
         checked_seed(seed)
     # The threads of a training decide its last bits: they follow from the whole request, not from what is left of it.

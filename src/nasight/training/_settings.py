@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from nasight.errors import RequestError
-from nasight.spaces import Space
+from nasight.spaces import PRESETS, Space
 from nasight.spaces import load as load_space
 
 HELD_OUT = 0.2
@@ -71,34 +71,6 @@ class TrainSettings(BaseModel):
         return self
 
 
-_AS_NASBENCH201 = {"lr": 0.1, "nesterov": True, "weight_decay": 5e-4, "clip": None}
-
-# preset -> space ("" is any other one) -> what differs from the defaults of TrainSettings
-PRESETS: dict[str, dict[str, dict[str, Any]]] = {
-    "tiny": {
-        "": {"epochs": 8, "batch_size": 32, "lr": 0.05, "size": {"channels": 8, "cells": 1}},
-        "darts": {"epochs": 8, "batch_size": 32, "lr": 0.05, "size": {"channels": 8, "cells": 3}},
-    },
-    "small": {
-        "": {"epochs": 20, "lr": 0.05, "size": {"channels": 16, "cells": 2}},
-        "nasbench201": {"epochs": 12, "batch_size": 128, **_AS_NASBENCH201, "size": {"channels": 16, "cells": 2}},
-        "darts": {"epochs": 20, "size": {"channels": 16, "cells": 8}},
-    },
-    "paper": {
-        # Dong & Yang (2020), Table 1.
-        "nasbench201": {"epochs": 200, "batch_size": 256, **_AS_NASBENCH201, "size": {"channels": 16, "cells": 5}},
-        # Liu et al. (2019), Section 3.2; the evaluation that GAEA repeats.
-        "darts": {
-            "epochs": 600,
-            "cutout": 16,
-            "auxiliary": True,
-            "drop_path": 0.3,
-            "size": {"channels": 36, "cells": 20},
-        },
-    },
-}
-
-
 def settings_for(space: Space | str, preset: str = "small", **changes: Any) -> TrainSettings:
     """The settings of a preset for this space, with these changes; sizes not named keep the preset's.
 
@@ -110,7 +82,7 @@ def settings_for(space: Space | str, preset: str = "small", **changes: Any) -> T
     size = changes.pop("size", {})
     if not isinstance(size, dict):
         raise RequestError(f"setting 'size' must name sizes and their values, got {size!r}")
-    sizes = {**{k: v for k, v in values.pop("size", {}).items() if k in space.sizes}, **size}
+    sizes = {**values.pop("size", {}), **size}
     settings = _checked({**values, **changes, "size": sizes})
     if settings.auxiliary and not takes_auxiliary(space):
         raise RequestError(f"space {space.name!r} has no auxiliary head; leave auxiliary off")
@@ -130,14 +102,11 @@ def takes_auxiliary(space: Space) -> bool:
 
 
 def _preset(space: Space, name: str) -> dict[str, Any]:
-    if name not in PRESETS:
+    if name not in PRESETS and name not in space.train_settings:
         raise RequestError(f"there is no preset {name!r}, only {', '.join(PRESETS)}")
-    rows = PRESETS[name]
-    row = rows.get(space.name, rows.get(""))
-    if row is None:
-        others = [preset for preset, of in PRESETS.items() if space.name in of or "" in of]
-        raise RequestError(f"space {space.name!r} has no preset {name!r}, only {', '.join(others)}")
-    return dict(row)
+    if name not in space.train_settings:
+        raise RequestError(f"space {space.name!r} has no preset {name!r}, only {', '.join(space.train_settings)}")
+    return dict(space.train_settings[name])
 
 
 def _checked(values: dict[str, Any]) -> TrainSettings:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 from torch import nn
@@ -14,6 +14,7 @@ from torch import nn
 from nasight.architecture import Architecture
 from nasight.data import Dataset, load
 from nasight.errors import RequestError
+from nasight.options import TrainOptions, takes
 from nasight.reproducible import torch_threads
 from nasight.runs import RunFolder, versions
 from nasight.spaces import Space
@@ -26,6 +27,7 @@ Progress = Callable[[EpochRow], None]
 CHECKPOINT_SECONDS = 60.0
 
 
+@takes(TrainOptions)
 def train(
     space: Space | str,
     arch: Architecture | str,
@@ -37,7 +39,7 @@ def train(
     progress: Progress | None = None,
     threads: int | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
-    **settings: Any,
+    **settings: Unpack[TrainOptions],
 ) -> TrainingResult:
     """Train an architecture from scratch; `settings` are those of `TrainSettings` and change the preset.
 
@@ -52,7 +54,7 @@ def train(
     >>> result.epochs, result.judged_by
     (1, 'the test part')
     """
-    job = make_job(space, arch, data, preset, seed, settings)
+    job = make_job(space, arch, data, preset, seed, dict(settings))
     return run_job(job, out, progress=progress, threads=threads, checkpoint_seconds=checkpoint_seconds)
 
 

@@ -1,14 +1,21 @@
 """How far a search can be trusted."""
 
 from nasight.trust import bounds
-from nasight.trust._advice import Advice, Mind, candidates, decision_advice, run_advice
+from nasight.trust._advice import Advice, EntropyTrend, candidates, decision_advice, run_advice
 from nasight.trust._check import Assumption, Assumptions, Check, check, factor
 from nasight.trust._collapse import Collapse, collapse
-from nasight.trust._decisions import Alternative, Asked, Evidence, decisions, first_examples, measure
+from nasight.trust._decisions import (
+    Alternative,
+    Batches,
+    Evidence,
+    decisions,
+    example_losses,
+    first_examples,
+    measure,
+)
 from nasight.trust._deep_linear import check_linear, joint_weights, linear_outputs, mixture_output
-from nasight.trust._ranking import Agreement as RankAgreement
-from nasight.trust._ranking import Predictor, Ranking, log_probabilities, rank_agreement, ranking
-from nasight.trust._residual import ResidualCheck, without_realisability
+from nasight.trust._ranking import Predictor, RankAgreement, Ranking, log_probabilities, rank_agreement, ranking
+from nasight.trust._residual import ResidualCheck, without_realizability
 from nasight.trust._seeds import Agreement, agreement, average
 from nasight.trust._verdict import Verdict, judge
 
@@ -16,13 +23,13 @@ __all__ = [
     "Advice",
     "Agreement",
     "Alternative",
-    "Asked",
     "Assumption",
     "Assumptions",
+    "Batches",
     "Check",
     "Collapse",
+    "EntropyTrend",
     "Evidence",
-    "Mind",
     "Predictor",
     "RankAgreement",
     "Ranking",
@@ -37,6 +44,7 @@ __all__ = [
     "collapse",
     "decision_advice",
     "decisions",
+    "example_losses",
     "factor",
     "first_examples",
     "joint_weights",
@@ -48,5 +56,5 @@ __all__ = [
     "rank_agreement",
     "ranking",
     "run_advice",
-    "without_realisability",
+    "without_realizability",
 ]

@@ -22,7 +22,7 @@ CANDIDATES = 3
 
 
 @dataclass(frozen=True)
-class Mind:
+class EntropyTrend:
     """The weights of a decision at the end: their entropy, as a share of the largest possible, and how it fell."""
 
     entropy: float
@@ -37,7 +37,7 @@ class Mind:
         return self.fell > FALLING
 
     @classmethod
-    def of(cls, entropies: Sequence[float], options: int) -> Mind:
+    def of(cls, entropies: Sequence[float], options: int) -> EntropyTrend:
         """From the entropies, in nats, of all epochs."""
         most = log(options) if options > 1 else 1.0
         before = entropies[-1 - max(1, len(entropies) // 4)] if len(entropies) > 1 else entropies[-1]
@@ -57,7 +57,7 @@ class Advice:
 
 
 def decision_advice(
-    verdict: Verdict, mind: Mind | None = None, *, twin: str | None = None, agreement: Agreement | None = None
+    verdict: Verdict, trend: EntropyTrend | None = None, *, twin: str | None = None, agreement: Agreement | None = None
 ) -> str:
     """One sentence; `twin` is the GAEA variant of a softmax method, where there is one."""
     if verdict.within_noise:
@@ -69,10 +69,10 @@ def decision_advice(
         return "keep it"
     if verdict.verdict == UNSAFE:
         return f"retrain briefly with {verdict.rival} instead and compare"
-    if mind is not None and mind.high and twin is not None:
-        return f"switch to {twin}: the weights are still at {100 * mind.entropy:.0f} % of the largest entropy"
-    if mind is not None and mind.falling:
-        return f"search longer: the entropy fell by {100 * mind.fell:.0f} % of its range in the last quarter"
+    if trend is not None and trend.high and twin is not None:
+        return f"switch to {twin}: the weights are still at {100 * trend.entropy:.0f} % of the largest entropy"
+    if trend is not None and trend.falling:
+        return f"search longer: the entropy fell by {100 * trend.fell:.0f} % of its range in the last quarter"
     if verdict.local_rival is not None:
         return f"retrain briefly with {verdict.local_rival} instead and compare: the answer depends on the others"
     return f"either will do: {' and '.join(verdict.ties)} cannot be told from it"
@@ -97,7 +97,7 @@ def candidates(
 
 def run_advice(
     verdicts: Sequence[Verdict],
-    minds: Mapping[str, Mind],
+    trends: Mapping[str, EntropyTrend],
     *,
     run: str,
     again: Callable[..., str],
@@ -120,8 +120,8 @@ def run_advice(
         noun = "decision flips" if len(flips) == 1 else "decisions flip"
         why = f"{len(flips)} {noun} with the seed ({', '.join(flips)})"
         found.append(Advice("average seeds", why if averaged is None else f"{why}; the mean weights give {averaged}"))
-    mean = sum(m.entropy for m in minds.values()) / len(minds) if minds else 0.0
-    fell = sum(m.fell for m in minds.values()) / len(minds) if minds else 0.0
+    mean = sum(m.entropy for m in trends.values()) / len(trends) if trends else 0.0
+    fell = sum(m.fell for m in trends.values()) / len(trends) if trends else 0.0
     if open_ and twin is not None and mean > HIGH:
         why = f"the weights end at {100 * mean:.0f} % of the largest entropy, so the arg max hangs on little"
         found.append(Advice(f"switch to {twin}", why, again(method=twin)))

@@ -21,7 +21,7 @@ Mask = NDArray[np.bool_]
 ROUNDING = 1e-12
 """Losses closer than this share of their scale are equal; the premise asks for twice as much as the condition forgives,
 so that rounding never proves what is not so."""
-REALISED = 1e-10
+REALIZED = 1e-10
 """A residual below this share of the largest loss is rounding (of single precision, too)."""
 
 
@@ -40,7 +40,7 @@ class Assumptions:
 
     total_order: Assumption
     interior: Assumption
-    realisability: Assumption
+    realizability: Assumption
 
     @property
     def hold(self) -> bool:
@@ -99,7 +99,7 @@ def _plain(value: Any) -> Any:
 
 
 def check(outputs: Any, weights: Any, targets: Any) -> Check:
-    """Losses, factorisations, conditions and conclusions of Theorems 1, 4 and 7 for all pairs of options.
+    """Losses, factorizations, conditions and conclusions of Theorems 1, 4 and 7 for all pairs of options.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def check(outputs: Any, weights: Any, targets: Any) -> Check:
     assumptions = _assumptions(losses, alpha, float(half_mean_square(y - mixture)), scale)
     # Theorem 1 does not need Assumption 2.
     inside = assumptions.interior.holds or h == 2
-    concludes = ordered & condition & (inside and assumptions.realisability.holds)
+    concludes = ordered & condition & (inside and assumptions.realizability.holds)
     theorem = {2: "Theorem 1", 3: "Theorem 4"}.get(h, "Theorem 7")
     return Check(theorem, losses, mixtures, pairs, condition, undecidable, concludes, assumptions, alpha)
 
@@ -197,7 +197,7 @@ def _assumptions(losses: Array, alpha: Array, residual: float, scale: float) -> 
     smallest, ties = float(gaps.min()), int((gaps <= 2 * ROUNDING * scale).sum())
     said = f"{ties} tie{'s' if ties != 1 else ''}, " if ties else ""
     share = residual / max(float(losses.max()), np.finfo(float).tiny)
-    realised = residual <= REALISED * float(losses.max()) or residual <= ROUNDING * scale
+    realized = residual <= REALIZED * float(losses.max()) or residual <= ROUNDING * scale
     boundary = int((alpha <= 0).sum())
     return Assumptions(
         Assumption(ties == 0, smallest, f"{said}the smallest step of L(f_alpha) < L(f_(1)) < ... is {smallest:.3g}"),
@@ -206,7 +206,7 @@ def _assumptions(losses: Array, alpha: Array, residual: float, scale: float) -> 
             float(alpha.min()),
             f"{boundary} weights are zero" if boundary else f"the smallest weight is {alpha.min():.3g}",
         ),
-        Assumption(realised, residual, f"L(f_alpha) is {residual:.3g}, {share:.2g} of the largest loss"),
+        Assumption(realized, residual, f"L(f_alpha) is {residual:.3g}, {share:.2g} of the largest loss"),
     )
 
 

@@ -44,13 +44,13 @@ def collapse(weights_history: Sequence[Mapping[str, Any]], space: Space) -> Coll
     shares, means, uniform = [], [], 0.0
     for epoch in weights_history:
         weights = {name: torch.as_tensor(np.asarray(value)) for name, value in epoch.items()}
-        kept = [o for name, o in space.derive(weights) if o != "none" and not name.startswith("reduce")]
+        kept = [o for name, o in space.derive(weights) if o != "none" and not space.reduces(name)]
         shares.append(sum(o == SKIP for o in kept) / max(len(kept), 1))
         rows = [
             (row[options.index(SKIP)], 1 / len(options))
             for g in groups
             for name, options, row in zip(g.rows, g.options, g.split(weights[g.name]), strict=True)
-            if SKIP in options and not name.startswith("reduce")
+            if SKIP in options and not space.reduces(name)
         ]
         means.append(float(np.mean([float(w) for w, _ in rows])))
         uniform = float(np.mean([u for _, u in rows]))

@@ -1,15 +1,14 @@
 """Each decision of a found architecture measured against its alternatives, under the shared weights.
 
-Two questions a decision. The discrete one is what discretising asks: all other decisions as in the architecture found.
-The local one holds the others at their weights: as they are for a mixture, and drawn from them, many times, for methods
-that sample, whose weights are probabilities of architectures and whose answer is the mode.
+Two questions per decision. The discrete one is what discretizing asks: all other decisions as in the architecture
+found. The local one holds the others at their weights: as they are for a mixture, and drawn from them, many times, for
+methods that sample, whose weights are probabilities of architectures and whose answer is the mode.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nasight.architecture import Architecture
-from nasight.spaces import Group, Space
-from nasight.supernet import Supernet
+from nasight.spaces import Alternatives, Group, Space, Supernet
 
 LOCAL = 512
 """Examples of the local question: there a pass evaluates every operation, and it is a second opinion."""
@@ -29,17 +27,6 @@ DRAWS = 8
 
 Batches = Sequence[tuple[Tensor, Tensor]]
 Losses = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A decision: the architectures that differ in it alone, one an option, and the rows of weights it sets."""
-
-    name: str
-    choice: str
-    options: tuple[str, ...]
-    architectures: tuple[Architecture, ...]
-    rows: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -77,15 +64,13 @@ class Evidence:
         return cls(**{**value, "alternatives": tuple(Alternative(**a) for a in value["alternatives"])})
 
 
-def decisions(space: Space, arch: Architecture, weights: Mapping[str, Tensor]) -> list[Asked]:
+def decisions(space: Space, arch: Architecture, weights: Mapping[str, Tensor]) -> list[Alternatives]:
     """The decisions of this architecture that have alternatives.
 
-    In most spaces these are the space's own. A DARTS cell decides twice: which two edges lead into a node, and which
-    operation each of these has; an edge that another pair would use brings the operation its weights prefer.
-    An option that leaves no network (`none` on all paths) is no alternative, and neither is one whose weight is zero:
-    the search dropped it (P-DARTS, XNAS), and its shared weights with it.
+    These are the space's `alternatives`, less those that are none. An option that leaves no network (`none` on all
+    paths) is no alternative, and neither is one whose weight is zero: the search dropped it (P-DARTS, XNAS), and its
+    shared weights with it.
     """
-    asked = _darts(space, arch, weights) if space.name == "darts" else _plain(space, arch)
     rows = {
         (group.name, row): dict(zip(options, values.tolist(), strict=True))
         for group in space.groups()
@@ -93,7 +78,7 @@ def decisions(space: Space, arch: Architecture, weights: Mapping[str, Tensor]) -
         for row, options, values in zip(group.rows, group.options, group.split(weights[group.name]), strict=True)
     }
     usable = []
-    for each in asked:
+    for each in space.alternatives(arch, weights):
         weight = rows.get(each.rows[0], {}) if len(each.rows) == 1 else {}
         kept = [
             i
@@ -102,48 +87,8 @@ def decisions(space: Space, arch: Architecture, weights: Mapping[str, Tensor]) -
         ]
         if len(kept) > 1:
             options, archs = tuple(each.options[i] for i in kept), tuple(each.architectures[i] for i in kept)
-            usable.append(Asked(each.name, each.choice, options, archs, each.rows))
+            usable.append(Alternatives(each.name, each.choice, options, archs, each.rows))
     return usable
-
-
-def _plain(space: Space, arch: Architecture) -> Iterator[Asked]:
-    where = {row: group.name for group in space.groups() for row in group.rows}
-    for decision in space.decisions:
-        archs = tuple(arch.replace(decision.name, option) for option in decision.options)
-        rows = ((where[decision.name], decision.name),)
-        yield Asked(decision.name, arch[decision.name], decision.options, archs, rows)
-
-
-def _darts(space: Space, arch: Architecture, weights: Mapping[str, Tensor]) -> Iterator[Asked]:
-    for kind in ("normal", "reduce"):
-        (group,) = (g for g in space.groups() if g.name == kind)
-        operations = [o for o in group.options[0] if o != "none"]
-        first = len(group.options[0]) - len(operations)
-        own = {row: operations[int(w[first:].argmax())] for row, w in zip(group.rows, weights[kind], strict=True)}
-        into: dict[str, list[str]] = {}
-        for row in group.rows:
-            into.setdefault(row.split("->")[1], []).append(row)
-        for target, edges in into.items():
-            kept = [edge for edge in edges if arch[edge] != "none"]
-            pairs = list(combinations(edges, 2))
-            if len(pairs) > 1:
-                archs = tuple(_with_pair(space, arch, edges, pair, own) for pair in pairs)
-                rows = (*((kind, edge) for edge in edges), (f"{kind}_edges", f"{kind} into {target}"))
-                names = tuple(" + ".join(e.split()[1] for e in pair) for pair in pairs)
-                yield Asked(f"{kind} {target} inputs", names[pairs.index((kept[0], kept[1]))], names, archs, rows)
-            for edge in kept:
-                archs = tuple(arch.replace(edge, operation) for operation in operations)
-                yield Asked(edge, arch[edge], tuple(operations), archs, ((kind, edge),))
-
-
-def _with_pair(
-    space: Space, arch: Architecture, edges: Sequence[str], pair: Sequence[str], own: Mapping[str, str]
-) -> Architecture:
-    choices = dict(arch.choices)
-    for edge in edges:
-        kept = arch[edge] if arch[edge] != "none" else own[edge]
-        choices[edge] = kept if edge in pair else "none"
-    return space.architecture(choices)
 
 
 @torch.no_grad()
@@ -194,7 +139,7 @@ def measure(
 
 def _evidence(
     space: Space,
-    asked: Asked,
+    asked: Alternatives,
     base: tuple[Losses, Losses],
     losses: Callable[[Mapping[str, Tensor]], tuple[Losses, Losses]],
     at_weights: Callable[[Mapping[str, Tensor], Sequence[tuple[str, str]]], Losses],

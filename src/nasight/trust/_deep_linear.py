@@ -3,7 +3,7 @@
 In a graph whose edges are mixtures of linear maps, composition multiplies the weights of edges and addition leaves them
 alone, since every row sums to one. So the network is exactly the mixture of all its architectures, each with the
 product of its weights, and Theorem 7 speaks of whole architectures. The arg max of a product of rows is the arg max of
-each, so discretising edge by edge finds the largest joint weight. With nonlinear nodes the first statement is false.
+each, so discretizing edge by edge finds the largest joint weight. With nonlinear nodes the first statement is false.
 """
 
 from __future__ import annotations

@@ -29,9 +29,9 @@ class VersionEntropy:
 
     @classmethod
     def finite(cls, sizes: int | Sequence[int]) -> VersionEntropy:
-        """Of finite version spaces: their sizes, or the number of configurations with one minimiser each.
+        """Of finite version spaces: their sizes, or the number of configurations with one minimizer each.
 
-        Regularised linear models have one minimiser, so the entropy is at most log |C| at every scale.
+        Regularized linear models have one minimizer, so the entropy is at most log |C| at every scale.
         """
         total = sizes if isinstance(sizes, int) else sum(_positive(size, "size of a version space") for size in sizes)
         return cls({0.0: math.log(_positive(total, "number of configurations"))})
@@ -45,7 +45,7 @@ class VersionEntropy:
     def of_functions(cls, values: NDArray[Any]) -> VersionEntropy:
         """Of finitely many functions by their values on a finite domain, (functions, points).
 
-        Farthest-first traversal: k centres chosen so leave every function within some r_k of one of them, so
+        Farthest-first traversal: k centers chosen so leave every function within some r_k of one of them, so
         log N(r_k) <= log k. Where the points are a sample of the domain, so is the distance.
         """
         functions = np.asarray(values, dtype=np.float64)
@@ -54,9 +54,9 @@ class VersionEntropy:
         functions = functions.reshape(len(functions), -1)
         steps: dict[float, float] = {}
         nearest = np.abs(functions - functions[0]).max(1)
-        for centres in range(1, len(functions) + 1):
+        for centers in range(1, len(functions) + 1):
             radius = float(nearest.max())
-            steps.setdefault(radius, math.log(centres))
+            steps.setdefault(radius, math.log(centers))
             if radius == 0:
                 break
             farthest = functions[int(nearest.argmax())]

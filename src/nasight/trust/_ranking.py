@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Agreement:
+class RankAgreement:
     """Two orders of the same things: Kendall's tau-b and Spearman's rho with intervals at `level`.
 
     `ties` are the shares of pairs that are equal in the one and in the other. Where there is nothing to compare, the
@@ -46,7 +46,7 @@ class Agreement:
 
 def rank_agreement(
     a: ArrayLike, b: ArrayLike, *, level: float = 0.95, resamples: int = 1000, seed: int = 0
-) -> Agreement:
+) -> RankAgreement:
     """How alike `a` and `b`, values of the same things, order them.
 
     tau-b and rho with mean ranks allow for ties. The intervals are percentiles over bootstrap resamples of the
@@ -62,12 +62,12 @@ def rank_agreement(
     ties = _tied(x), _tied(y)
     reason = _undecided(x, y)
     if reason is not None:
-        return Agreement(len(x), level, ties=ties, undecided=reason)
+        return RankAgreement(len(x), level, ties=ties, undecided=reason)
     kendall, spearman = _both(x, y, np.ones((1, len(x))))
     generator = np.random.default_rng(seed)
     counts = generator.multinomial(len(x), np.full(len(x), 1 / len(x)), size=resamples).astype(np.float64)
     drawn = _both(x, y, counts)
-    return Agreement(
+    return RankAgreement(
         len(x),
         level,
         float(kendall[0]),
@@ -86,7 +86,7 @@ class Predictor:
     share of the true best tenth (at least one) that it puts into its own best tenth.
     """
 
-    agreement: Agreement
+    agreement: RankAgreement
     regret: float
     top: float
 
@@ -191,7 +191,7 @@ def _kendall(sx: Floats, sy: Floats, counts: Floats) -> Floats:
 
 
 def _spearman(ranks_x: Floats, ranks_y: Floats, counts: Floats) -> Floats:
-    """Pearson's coefficient of mean ranks; how many are smaller less how many are larger is twice the centred rank."""
+    """Pearson's coefficient of mean ranks; how many are smaller less how many are larger is twice the centered rank."""
     product, in_x, in_y = (
         (counts * a * b).sum(1) for a, b in ((ranks_x, ranks_y), (ranks_x, ranks_x), (ranks_y, ranks_y))
     )

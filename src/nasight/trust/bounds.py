@@ -121,7 +121,7 @@ def theorem_31(
 def corollary_a1(
     *, training: int, norm: float, delta: float = 0.05, constant: float = 1.0, scale: float = 1.0
 ) -> Bound:
-    """Corollary A.1: O(sqrt((||w*||^2 + 1) / |T| log 1/delta)), e* of a regularised linear model, up to a constant."""
+    """Corollary A.1: O(sqrt((||w*||^2 + 1) / |T| log 1/delta)), e* of a regularized linear model, up to a constant."""
     _check(delta, training=training, constant=constant, scale=scale)
     terms = {"training": constant * _linear(training, norm, delta)}
     assumptions = f"{_LIPSCHITZ}; lambda = {_penalty(training, delta)}, per row; the best configuration is known"
@@ -214,26 +214,26 @@ def corollary_a4(
     training: int,
     validation: int,
     entropy: VersionEntropy,
-    generalisation_error: float = 0.0,
+    generalization_error: float = 0.0,
     delta: float = 0.05,
     bound: float = 1.0,
     gap: float = 0.0,
     lipschitz: float = 1.0,
 ) -> Bound:
-    """Corollary A.4: Theorem A.2 for plain empirical risk minimisers, plus B sqrt(log(1/delta) / 2|T|).
+    """Corollary A.4: Theorem A.2 for plain empirical risk minimizers, plus B sqrt(log(1/delta) / 2|T|).
 
-    `generalisation_error` is e*: by how much the risk of a minimiser of the best configuration exceeds its loss on T.
+    `generalization_error` is e*: by how much the risk of a minimizer of the best configuration exceeds its loss on T.
     """
     _check(delta, training=training, bound=bound, validation=validation)
-    _nonnegative(generalisation_error=generalisation_error, gap=gap, lipschitz=lipschitz)
+    _nonnegative(generalization_error=generalization_error, gap=gap, lipschitz=lipschitz)
     terms = {
-        "generalisation": generalisation_error,
+        "generalization": generalization_error,
         "gap": gap,
         "hoeffding": bound * math.sqrt(math.log(1 / delta) / (2 * validation)),
         "hoeffding on T": bound * math.sqrt(math.log(1 / delta) / (2 * training)),
         "infimum": infimum(entropy, validation=validation, bound=bound, delta=delta, lipschitz=lipschitz),
     }
-    assumptions = _MINIMISERS + _gap(gap)
+    assumptions = _MINIMIZERS + _gap(gap)
     return Bound("Corollary A.4", sum(terms.values()), 1 - 4 * delta, assumptions, terms, scale=bound)
 
 
@@ -262,9 +262,9 @@ _BILEVEL = (
     "training and validation rows are independent draws from one distribution; the loss lies in [0, B]; "
     f"{_EXACT}; training finds weights within e* of the best for the best configuration"
 )
-_MINIMISERS = (
+_MINIMIZERS = (
     "training and validation rows are independent draws from one distribution; the loss lies in [0, B]; training "
-    "minimises the mean loss on T without a penalty, and for the best configuration some minimiser's risk is within "
+    "minimizes the mean loss on T without a penalty, and for the best configuration some minimizer's risk is within "
     f"e* of its loss on T; {_EXACT}"
 )
 _LIPSCHITZ = "the loss is Lipschitz (hinge: yes; squared: on bounded outputs only) and features have norm at most 1"

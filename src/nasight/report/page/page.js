@@ -1,4 +1,4 @@
-(() => {
+function showPage(scripts) {
   "use strict";
   const charts = JSON.parse(document.getElementById("charts").textContent);
   const root = document.documentElement;
@@ -8,15 +8,15 @@
   if (reduced) root.style.scrollBehavior = "auto";
   const drawn = new Map();
 
-  const colour = (name) => getComputedStyle(root).getPropertyValue(name).trim();
+  const color = (name) => getComputedStyle(root).getPropertyValue(name).trim();
 
   function themed(layout) {
-    const ink = colour("--ink"), grid = colour("--line");
+    const ink = color("--ink"), grid = color("--line");
     const out = {
       ...layout, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", autosize: true,
       font: { color: ink, family: "system-ui, sans-serif", size: 13 },
       margin: { l: 60, r: 16, t: layout.title ? 64 : 34, b: 48, ...(layout.margin || {}) },
-      hoverlabel: { bgcolor: colour("--card"), font: { color: ink }, namelength: -1 },
+      hoverlabel: { bgcolor: color("--card"), font: { color: ink }, namelength: -1 },
     };
     if (!out.legend) out.legend = { orientation: "h", y: 1.01, yanchor: "bottom" };
     for (const key of Object.keys(out)) {
@@ -38,33 +38,42 @@
     for (const [place, figure] of drawn) draw(place, figure);
   }
 
-  theme(system.matches);
-  system.addEventListener("change", (event) => theme(event.matches));
-  button.addEventListener("click", () => theme(root.dataset.theme !== "dark"));
-  window.addEventListener("beforeprint", () => theme(false));
-
-  for (const place of document.querySelectorAll("[data-chart]")) {
-    if (charts[place.dataset.chart]) draw(place, charts[place.dataset.chart]);
-  }
-  const chooser = document.getElementById("decision"), weights = document.getElementById("chart-weights");
-  const choose = () => { if (charts.weights[chooser.value]) draw(weights, charts.weights[chooser.value]); };
-  chooser.addEventListener("change", choose);
-  choose();
-
-  for (const copy of document.querySelectorAll("[data-copy]")) {
-    copy.addEventListener("click", async () => {
-      const source = document.getElementById(copy.dataset.copy);
+  function copyOf(source, button) {
+    return async () => {
       try {
         await navigator.clipboard.writeText(source.textContent);
-        copy.textContent = "Copied";
+        button.textContent = "Copied";
       } catch {
         const range = document.createRange();
         range.selectNodeContents(source);
         const selection = window.getSelection();
         selection.removeAllRanges();
         selection.addRange(range);
-        copy.textContent = "Selected";
+        button.textContent = "Selected";
       }
-    });
+    };
   }
-})();
+
+  theme(system.matches);
+  system.addEventListener("change", (event) => theme(event.matches));
+  button.addEventListener("click", () => theme(root.dataset.theme !== "dark"));
+  window.addEventListener("beforeprint", () => theme(false));
+  for (const copy of document.querySelectorAll("[data-copy]")) {
+    copy.addEventListener("click", copyOf(document.getElementById(copy.dataset.copy), copy));
+  }
+
+  for (const section of document.querySelectorAll("main > section")) {
+    const figures = charts[section.id];
+    for (const place of section.querySelectorAll("[data-chart]")) {
+      const figure = figures[place.dataset.chart];
+      if (figure) draw(place, figure);
+      else console.warn(`section ${section.id} has no chart ${place.dataset.chart}`);
+    }
+    // The script of one section must not keep the others from being drawn.
+    try {
+      scripts.get(section.id)?.(section, figures, draw);
+    } catch (error) {
+      console.error(`the script of section ${section.id} failed`, error);
+    }
+  }
+}

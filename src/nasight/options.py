@@ -1,0 +1,123 @@
+"""Settings that a function takes by name: described once, shown by editors, by `inspect.signature` and by --help."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any, TypedDict, TypeVar, get_args, get_type_hints
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a setting means, and the group of settings it belongs to; it annotates an entry of a `TypedDict`."""
+
+    help: str
+    group: str
+    metavar: str | None = None
+
+
+@cache
+def settings_of(options: type) -> dict[str, tuple[Any, Setting]]:
+    """Name -> (type, what it means) of every setting of a `TypedDict` whose entries are `Annotated` by a `Setting`."""
+    found = {}
+    for name, hint in get_type_hints(options, include_extras=True).items():
+        kind, *notes = get_args(hint)
+        found[name] = (kind, next(note for note in notes if isinstance(note, Setting)))
+    return found
+
+
+def takes(options: type) -> Callable[[Function], Function]:
+    """Let the signature of a function list every setting of `options` in place of its `**settings`."""
+
+    def decorate(function: Function) -> Function:
+        signature = inspect.signature(function)
+        named = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        listed = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=f"{_text(kind)} | None")
+            for name, (kind, _) in settings_of(options).items()
+        ]
+        function.__signature__ = signature.replace(parameters=[*named, *listed])  # type: ignore[attr-defined]
+        return function
+
+    return decorate
+
+
+def _text(kind: Any) -> str:
+    return kind.__name__ if isinstance(kind, type) and not get_args(kind) else str(kind).replace("typing.", "")
+
+
+LENGTH, SIZE, LEARNING, LIMITS, MACHINE = "How long", "How large", "How it learns", "Limits", "Machine"
+WHAT = "What"
+
+
+class SearchOptions(TypedDict, total=False):
+    """Every setting that `nasight.search` takes by name; one that is not given, or None, follows from the preset."""
+
+    none: Annotated[bool, Setting("Whether `none` is an operation (nasbench201: not by default).", WHAT)]
+    space_options: Annotated[dict[str, Any], Setting("Options of the space, such as layers=3 for mlp.", WHAT)]
+    examples: Annotated[int, Setting("At most this many training examples.", LENGTH, "N")]
+    share: Annotated[float, Setting("A share of the training examples instead.", LENGTH, "0..1")]
+    validation: Annotated[float, Setting("The share of them held out to measure with.", LENGTH, "0..1")]
+    epochs: Annotated[int, Setting("Epochs of the search.", LENGTH, "N")]
+    schedule_epochs: Annotated[int, Setting("Epochs over which the cosine of the learning rate is laid.", LENGTH, "N")]
+    warmup: Annotated[int, Setting("Epochs before the first architecture step.", LENGTH, "N")]
+    size: Annotated[dict[str, int], Setting("Sizes of the supernet, such as channels=8.", SIZE)]
+    resolution: Annotated[int, Setting("Shrink images to this many pixels per side.", SIZE, "N")]
+    batch_size: Annotated[int, Setting("Examples per step.", LEARNING, "N")]
+    lr: Annotated[float, Setting("Learning rate of the shared weights at the start.", LEARNING)]
+    lr_min: Annotated[float, Setting("Learning rate where the cosine ends.", LEARNING)]
+    momentum: Annotated[float, Setting("Momentum of the shared weights.", LEARNING, "0..1")]
+    weight_decay: Annotated[float, Setting("Weight decay of the shared weights.", LEARNING)]
+    clip: Annotated[float, Setting("Largest gradient norm of the shared weights.", LEARNING)]
+    arch_lr: Annotated[
+        float,
+        Setting("Learning rate of the architecture (default: the published one, scaled by 1/sqrt(steps)).", LEARNING),
+    ]
+    augment: Annotated[bool, Setting("Random crops and flips, as the data set allows.", LEARNING)]
+    candidates: Annotated[
+        int,
+        Setting("Architectures that compete at the end (rs-ws, ...), or are scored (eigen, knas, ...).", LEARNING, "N"),
+    ]
+    top: Annotated[int, Setting("The best K of these are trained and compared (eigen, ...).", LEARNING, "K")]
+    max_params: Annotated[
+        int | str,
+        Setting("The best architecture with at most this many parameters when trained alone.", LIMITS, "300k"),
+    ]
+    max_latency: Annotated[
+        float | str,
+        Setting("The best whose network answers one example within MS ms on one thread of this machine.", LIMITS, "MS"),
+    ]
+    params_size: Annotated[dict[str, int], Setting("The sizes at which limits are measured.", LIMITS)]
+    seed: Annotated[int, Setting("Everything random follows from it.", MACHINE, "N")]
+    path: Annotated[
+        str, Setting("fast, plain or compiled: ways to the same supernet; compiling takes minutes at first.", MACHINE)
+    ]
+    threads: Annotated[int, Setting("Threads of this process.", MACHINE, "N")]
+    checkpoint_seconds: Annotated[float, Setting("A checkpoint inside long epochs, this often.", MACHINE, "S")]
+
+
+class TrainOptions(TypedDict, total=False):
+    """Every setting that `nasight.train` takes by name; one that is not given follows from the preset."""
+
+    epochs: Annotated[int, Setting("Epochs of each training.", LENGTH, "N")]
+    examples: Annotated[int, Setting("Learn from at most this many examples.", LENGTH, "N")]
+    share: Annotated[float, Setting("Learn from a share of the examples instead.", LENGTH, "0..1")]
+    validation: Annotated[
+        float | str, Setting("What judges: test, or a share of the training examples.", LENGTH, "test|0..1")
+    ]
+    size: Annotated[dict[str, int], Setting("Sizes of the network, such as channels=8.", SIZE)]
+    batch_size: Annotated[int, Setting("Examples per step.", LEARNING, "N")]
+    lr: Annotated[float, Setting("Learning rate at the start; it falls along a cosine, epoch by epoch.", LEARNING)]
+    lr_min: Annotated[float, Setting("Learning rate where the cosine ends.", LEARNING)]
+    momentum: Annotated[float, Setting("Momentum.", LEARNING, "0..1")]
+    nesterov: Annotated[bool, Setting("Nesterov's form of the momentum.", LEARNING)]
+    weight_decay: Annotated[float, Setting("Weight decay.", LEARNING)]
+    clip: Annotated[float | None, Setting("Largest gradient norm.", LEARNING)]
+    augment: Annotated[bool, Setting("Random crops and flips, as the data set allows.", LEARNING)]
+    cutout: Annotated[int, Setting("Side of the hole cut out of images.", LEARNING, "PIXELS")]
+    auxiliary: Annotated[bool, Setting("A second head that helps training (darts).", LEARNING)]
+    drop_path: Annotated[float, Setting("Probability of dropping a path at the end (darts).", LEARNING)]

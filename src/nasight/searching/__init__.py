@@ -1,0 +1,51 @@
+"""Search: one shared-weights network, every method a row, GAEA a column."""
+
+from nasight.options import SearchOptions
+from nasight.searching import methods
+from nasight.searching._constraint import LogProbability
+from nasight.searching._loop import DEFAULT_METHOD, Interrupted, chosen_space, entropies, resume, search
+from nasight.searching._objectives import Objective
+from nasight.searching._progress import Progress
+from nasight.searching._questions import Policy
+from nasight.searching._relaxations import Mixture, Relaxation, StepContext
+from nasight.searching._run import TRAIN_FREE, Run
+from nasight.searching._selection import Selection
+from nasight.searching._settings import SearchSettings, checked, resolve
+from nasight.searching._stages import Stage
+from nasight.searching._step import SearchState, Step
+from nasight.searching._streams import resized
+from nasight.searching.methods import METHODS, Method, Schedule, gaea, method_row, register
+
+__all__ = [
+    "DEFAULT_METHOD",
+    "METHODS",
+    "TRAIN_FREE",
+    "Interrupted",
+    "LogProbability",
+    "Method",
+    "Mixture",
+    "Objective",
+    "Policy",
+    "Progress",
+    "Relaxation",
+    "Run",
+    "Schedule",
+    "SearchOptions",
+    "SearchSettings",
+    "SearchState",
+    "Selection",
+    "Stage",
+    "Step",
+    "StepContext",
+    "checked",
+    "chosen_space",
+    "entropies",
+    "gaea",
+    "method_row",
+    "methods",
+    "register",
+    "resized",
+    "resolve",
+    "resume",
+    "search",
+]

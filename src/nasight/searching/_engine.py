@@ -1,0 +1,255 @@
+"""The moving parts of a search: supernet, architecture parameters, optimizers, data.
+
+All randomness is a function of (seed, purpose, epoch, step), so the state of a search is its tensors and two counters.
+An objective sees a search through `EngineStep`, a selection through the four members of `SearchState`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from nasight.architecture import Architecture
+from nasight.data import Dataset
+from nasight.errors import RequestError, RunError
+from nasight.geometry import Distribution
+from nasight.reproducible import generator_for, seeded
+from nasight.searching._engine_step import EngineStep
+from nasight.searching._questions import Policy, Questions
+from nasight.searching._relaxations import StepContext
+from nasight.searching._settings import SearchSettings
+from nasight.searching._stages import Options, Reduced, spans, strongest
+from nasight.searching._streams import STREAMS, Streams, Tally, resized
+from nasight.searching.methods import Method, check_fit
+from nasight.spaces import Space
+
+PROBES = 8
+"""Batches over which the size of the architecture gradient is measured."""
+
+
+class Engine:
+    """One search in progress."""
+
+    def __init__(self, settings: SearchSettings, space: Space, dataset: Dataset, method: Method) -> None:
+        self.settings, self.space, self.method = settings, space, method
+        self.objective = self.method.objective(settings.objective)
+        self.relaxation = self.method.relaxation
+        check_fit(self.method, space)
+        self.dataset = resized(dataset, settings.resolution)
+        streams = Streams(settings, self.dataset, halves=self.objective.halves)
+        self.loaders, self.validation = streams.loaders, streams.validation
+        self.candidate_batch = streams.candidate_batch
+        self.steps = self.loaders["weights"].steps
+        self.spans = spans(len(self.method.schedule.stages), settings.epochs, settings.warmup)
+        self.tallies = {stream: Tally() for stream in STREAMS}
+        self.memory: dict[str, float] = {}
+        """What an objective keeps from step to step."""
+        self.kept: dict[str, Any] | None = None
+        self._enter(0, {})
+
+    def _enter(self, stage: int, options: Options) -> None:
+        """Begin a stage: a new supernet, and new architecture parameters for the options that are left."""
+        s, self.stage, geometry = self.settings, stage, self.method.geometry
+        keys = (stage,) if stage else ()
+        self.size = dict(s.size)
+        if stage:
+            depth = self.method.schedule.stages[stage].depth
+            self.size["cells"] = round(depth * self.space.size(**s.size)["cells"])
+        with seeded(s.seed, "supernet", *keys):
+            self.supernet = self.space.supernet(
+                self.dataset.inputs,
+                self.dataset.n_classes,
+                path=s.path,
+                edges=self.relaxation.edges,
+                partial=self.relaxation.partial,
+                **self.size,
+            )
+        self.groups = self.supernet.groups
+        self.reduced = Reduced(self.groups, options)
+        questions = Questions(self.space)
+        self.theta_groups = (questions.group,) if isinstance(geometry, Distribution) else self.reduced.groups
+        """What the architecture parameters are about: groups of the supernet, or the questions of a distribution."""
+        self.params = geometry.initial(self.theta_groups, self.generator("theta", *keys))
+        self._policy = Policy(geometry, questions, self.params) if isinstance(geometry, Distribution) else None
+        self.weight_optimizer = torch.optim.SGD(
+            self.supernet.parameters(), s.lr, momentum=s.momentum, weight_decay=s.weight_decay
+        )
+        self.arch_lr = 0.0
+        self.arch_optimizer: torch.optim.Optimizer | None = None
+        if geometry.moves:
+            steps = self.steps * max(self.spans[stage].epochs - self.spans[stage].warmup, 1)
+            self.arch_lr = s.arch_lr or geometry.default_lr(steps, self._gradient_size())
+            self.arch_optimizer = geometry.optimizer(self.params, self.theta_groups, lr=self.arch_lr, steps=steps)
+
+    def _gradient_size(self) -> float | None:
+        """The largest entry of an architecture gradient before the first step, the mean over a few batches."""
+        if self.method.geometry.gradient is None:
+            return None
+        sizes = []
+        for step in range(PROBES):
+            at = self.step(0, step, learns=True)
+            grads = torch.autograd.grad(at.loss("architecture", learn=True, record=False), at.theta)
+            rows = [row for group, grad in zip(self.theta_groups, grads, strict=True) for row in group.split(grad)]
+            sizes.append(max(float((row - row.mean()).abs().max()) for row in rows))
+        return sum(sizes) / len(sizes)
+
+    def generator(self, *keys: str | int) -> torch.Generator:
+        return generator_for(self.settings.seed, *keys)
+
+    def step(self, epoch: int, index: int, *, learns: bool) -> EngineStep:
+        """What an objective may do in this step."""
+        return EngineStep(self, epoch, index, learns)
+
+    @property
+    def policy(self) -> Policy:
+        """The distribution that the search learns, where it learns one."""
+        if self._policy is None:
+            raise RunError(f"method {self.method.name!r} learns no distribution over architectures")
+        return self._policy
+
+    def learns(self, epoch: int) -> bool:
+        """Whether the architecture moves in this epoch."""
+        return self.arch_optimizer is not None and self.spans[self.stage].learns(epoch)
+
+    def weights(self) -> dict[str, Tensor]:
+        """The architecture weights as they stand: rows on the simplex."""
+        if self._policy is not None:
+            return self._policy.weights(self.groups, self.generator("marginals"))
+        return self.reduced.expand(self.method.geometry.weights(self.params, self.theta_groups))
+
+    def relaxed(self, epoch: int, *, generator: torch.Generator, learn: bool) -> dict[str, Tensor]:
+        """The weights of one forward pass."""
+        geometry, stage = self.method.geometry, self.method.schedule.stages[self.stage]
+        context = StepContext(
+            self.space,
+            self.groups,
+            self.spans[self.stage].progress(epoch),
+            generator,
+            learn=learn,
+            dropout=stage.dropout if self.supernet.training else 0.0,
+            draw=None if self._policy is None else self._policy.draw,
+        )
+        with torch.set_grad_enabled(learn):
+            theta, log_theta = dict[str, Tensor](), dict[str, Tensor]()
+            if self._policy is None:
+                theta = self.reduced.expand(geometry.weights(self.params, self.theta_groups))
+            # Logarithms are asked for only where a relaxation draws from the weights.
+            if self.relaxation.sampled:
+                log_theta = geometry.log_weights(self.params, self.theta_groups)
+            drawn = self.relaxation.weights(theta, log_theta, context)
+        return drawn if learn else {name: weights.detach() for name, weights in drawn.items()}
+
+    @property
+    def weight_lr(self) -> float:
+        return float(self.weight_optimizer.param_groups[0]["lr"])
+
+    def set_epoch(self, epoch: int) -> None:
+        """The stage and the cosine rate of this epoch, and empty tallies."""
+        s, stage = self.settings, max(i for i, span in enumerate(self.spans) if span.first <= epoch)
+        if stage != self.stage:
+            self._enter(stage, strongest(self.weights(), self.groups, self.method.schedule.stages[stage].operations))
+        span = self.spans[stage]
+        turn = math.pi * (epoch - span.first) / (s.schedule_epochs * span.epochs / s.epochs)
+        rate = s.lr_min + 0.5 * (s.lr - s.lr_min) * (1 + math.cos(turn))
+        self.weight_optimizer.param_groups[0]["lr"] = rate
+        self.tallies = {stream: Tally() for stream in STREAMS}
+
+    def move_architecture(self) -> None:
+        """Move the architecture along the gradients that its parameters have."""
+        if self.arch_optimizer is None:
+            raise RunError(f"method {self.method.name!r} has no architecture parameters to move")
+        self.arch_optimizer.step()
+
+    @torch.no_grad()
+    def evaluate(self, arch: Architecture | None, epoch: int) -> Tally:
+        """Validation loss and accuracy of the relaxed supernet, or of one architecture under its shared weights."""
+        self.supernet.eval()
+        tally = Tally()
+        fixed = None if arch is None else self.space.encode(arch, edges=self.relaxation.edges)
+        for index, (x, y) in enumerate(self.validation):
+            generator = self.generator("evaluation", epoch, index)
+            weights = fixed if fixed is not None else self.relaxed(epoch, generator=generator, learn=False)
+            logits = self.supernet(x, weights)
+            tally.add(F.cross_entropy(logits, y), logits, y)
+        self.supernet.train()
+        return tally
+
+    @torch.no_grad()
+    def correct(self, arch: Architecture) -> Tensor:
+        """Which validation examples one architecture gets right under the shared weights: (examples,)."""
+        self.supernet.eval()
+        weights = self.space.encode(arch, edges=self.relaxation.edges)
+        found = [self.supernet(x, weights).argmax(1) == y for x, y in self.validation]
+        self.supernet.train()
+        return torch.cat(found)
+
+    @torch.no_grad()
+    def derive(self, epoch: int, *, candidates: int) -> Architecture:
+        """The architecture of this moment: the first of the method's selection, or the best of some candidates."""
+        proposed = self.method.selection.propose(self, max(candidates, 1), self.generator("candidates", epoch))
+        if not self.method.candidates:
+            return next(proposed)
+        x, y = self.candidate_batch
+        self.supernet.eval()
+        scored = []
+        for index, arch in enumerate(proposed):
+            if self.space.usable(arch) is None:
+                logits = self.supernet(x, self.space.encode(arch, edges=self.relaxation.edges))
+                right = int((logits.argmax(1) == y).sum())
+                scored.append((right, -float(F.cross_entropy(logits, y)), -index, arch))
+        self.supernet.train()
+        if not scored:
+            raise RunError(f"none of {candidates} candidates of {self.space.name!r} is a network")
+        return max(scored, key=lambda entry: entry[:3])[3]
+
+    def state(self) -> dict[str, Any]:
+        """All that a later process needs to go on; plain values and tensors."""
+        return {
+            "stage": self.stage,
+            "options": self.reduced.options,
+            "size": self.size,
+            "memory": self.memory,
+            "supernet": self.supernet.state_dict(),
+            "params": {name: parameter.detach() for name, parameter in self.params.items()},
+            "weight_optimizer": self.weight_optimizer.state_dict(),
+            "arch_optimizer": None if self.arch_optimizer is None else self.arch_optimizer.state_dict(),
+            "tallies": {name: [t.loss, t.right, t.count] for name, t in self.tallies.items()},
+            "kept": self.kept,
+        }
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        try:
+            if state.get("stage", 0) != self.stage:
+                self._enter(state["stage"], state["options"])
+            self.memory = dict(state.get("memory", {}))
+            self.supernet.load_state_dict(state["supernet"])
+            with torch.no_grad():
+                for name, parameter in self.params.items():
+                    parameter.copy_(state["params"][name])
+            self.weight_optimizer.load_state_dict(state["weight_optimizer"])
+            if self.arch_optimizer is not None:
+                self.arch_optimizer.load_state_dict(state["arch_optimizer"])
+            self.tallies = {name: Tally(*values) for name, values in state["tallies"].items()}
+            self.kept = state["kept"]
+        except (KeyError, RuntimeError, ValueError, TypeError) as error:
+            raise RequestError(f"the checkpoint does not fit this search: {str(error).splitlines()[0]}") from error
+
+    def keep(self) -> None:
+        """Set the present iterate aside as the one to return."""
+        self.kept = {
+            "supernet": {name: value.clone() for name, value in self.supernet.state_dict().items()},
+            "params": {name: parameter.detach().clone() for name, parameter in self.params.items()},
+        }
+
+    def return_kept(self) -> None:
+        """Go back to the iterate that was set aside, if one was."""
+        if self.kept is not None:
+            self.supernet.load_state_dict(self.kept["supernet"])
+            with torch.no_grad():
+                for name, parameter in self.params.items():
+                    parameter.copy_(self.kept["params"][name])

@@ -1,0 +1,117 @@
+"""One step of a search as an objective sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from nasight.errors import RunError
+from nasight.searching._per_example import example_gradients
+from nasight.searching._questions import Policy
+from nasight.searching._streams import STREAMS
+
+if TYPE_CHECKING:
+    from nasight.searching._engine import Engine
+
+
+class EngineStep:
+    """One step of a search; see `Step`, which it is."""
+
+    def __init__(self, engine: Engine, epoch: int, index: int, learns: bool) -> None:
+        self._engine, self.epoch, self.index, self.learns = engine, epoch, index, learns
+
+    @property
+    def memory(self) -> dict[str, float]:
+        return self._engine.memory
+
+    @property
+    def theta(self) -> list[Tensor]:
+        return list(self._engine.params.values())
+
+    @property
+    def shared(self) -> list[nn.Parameter]:
+        return list(self._engine.supernet.parameters())
+
+    @property
+    def weight_lr(self) -> float:
+        return self._engine.weight_lr
+
+    @property
+    def policy(self) -> Policy:
+        return self._engine.policy
+
+    def generator(self, purpose: str) -> torch.Generator:
+        return self._engine.generator(purpose, self.epoch, self.index)
+
+    def loss(self, stream: str, *, learn: bool, record: bool = True) -> Tensor:
+        engine, (x, y) = self._engine, self._batch(stream)
+        weights = engine.relaxed(self.epoch, generator=self._chance(stream), learn=learn)
+        logits = engine.supernet(x, weights, skip_zeros=engine.relaxation.skip_zeros if learn else None)
+        loss = F.cross_entropy(logits, y)
+        if not torch.isfinite(loss):
+            raise RunError(
+                f"the loss became {float(loss)} at step {self.index} of epoch {self.epoch}; a lower --lr may help"
+            )
+        if record:
+            engine.tallies[stream].add(loss.detach(), logits.detach(), y)
+        return loss
+
+    def descend(self, loss: Tensor, *, weights: bool = False, architecture: bool = False) -> None:
+        if not weights:
+            if architecture:
+                self.move_architecture(torch.autograd.grad(loss, self.theta))
+            return
+        engine = self._engine
+        for parameter in (*self.shared, *self.theta):
+            parameter.grad = None
+        loss.backward()  # type: ignore[no-untyped-call]
+        nn.utils.clip_grad_norm_(engine.supernet.parameters(), engine.settings.clip)
+        engine.weight_optimizer.step()
+        if architecture:
+            engine.move_architecture()
+
+    def move_architecture(self, grads: Sequence[Tensor]) -> None:
+        for parameter, grad in zip(self.theta, grads, strict=True):
+            parameter.grad = grad
+        self._engine.move_architecture()
+
+    def weights_after(self, grads: Sequence[Tensor]) -> list[Tensor]:
+        engine, s, moved = self._engine, self._engine.settings, []
+        for parameter, grad in zip(self.shared, grads, strict=True):
+            buffer = engine.weight_optimizer.state.get(parameter, {}).get("momentum_buffer")
+            push = grad + s.weight_decay * parameter.detach()
+            if buffer is not None:
+                push = push + s.momentum * buffer
+            moved.append(parameter.detach() - self.weight_lr * push)
+        return moved
+
+    def example_gradients(self, stream: str) -> list[Tensor]:
+        engine, (x, y) = self._engine, self._batch(stream)
+        weights = engine.relaxed(self.epoch, generator=self._chance(stream), learn=False)
+        loss, logits, grads = example_gradients(engine.supernet, weights, x, y)
+        engine.tallies[stream].add(loss, logits, y)
+        return [grads[group.name] for group in engine.theta_groups]
+
+    @torch.no_grad()
+    def scores(self, answers: Tensor, stream: str) -> tuple[Tensor, Tensor]:
+        engine, found, (x, y) = self._engine, list[tuple[float, float]](), self._batch(stream)
+        for each in answers:
+            logits = engine.supernet(x, engine.space.encode(self.policy.architecture(each)))
+            loss = F.cross_entropy(logits, y)
+            engine.tallies[stream].add(loss, logits, y)
+            found.append((float(loss), float((logits.argmax(1) == y).float().mean())))
+        losses, accuracies = torch.tensor(found).unbind(1)
+        return losses, accuracies
+
+    def _batch(self, stream: str) -> tuple[Tensor, Tensor]:
+        if stream not in self._engine.loaders:
+            raise RunError(f"an objective asked for the stream {stream!r}; there are {', '.join(STREAMS)}")
+        loader = self._engine.loaders[stream]
+        return loader.batch(self.epoch, self.index % loader.steps)
+
+    def _chance(self, stream: str) -> torch.Generator:
+        return self._engine.generator("relaxation", stream, self.epoch, self.index)

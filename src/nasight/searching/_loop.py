@@ -1,0 +1,282 @@
+"""`search`: epochs of steps, a row of history each, checkpoints between them."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any, Unpack
+
+import torch
+from torch import Tensor, nn
+
+from nasight.data import load as load_data
+from nasight.errors import RequestError, RunError
+from nasight.options import SearchOptions, takes
+from nasight.reproducible import torch_threads
+from nasight.runs import DataRecord, RunFolder
+from nasight.searching._constraint import check_limit, constrained
+from nasight.searching._engine import Engine
+from nasight.searching._progress import Progress
+from nasight.searching._run import Run
+from nasight.searching._settings import resolve
+from nasight.searching._track import check_track, tracked
+from nasight.searching.methods import Method, method_row
+from nasight.spaces import DEFAULT, Group, ModuleSpace, Space, search_options
+from nasight.spaces import load as load_space
+
+CANDIDATES_WHILE_SEARCHING = 10
+DEFAULT_METHOD = "gaea-darts"
+
+
+@takes(SearchOptions)
+def search(
+    space: str | Space | nn.Module | Callable[[], nn.Module] = DEFAULT,
+    method: str | Method = DEFAULT_METHOD,
+    data: Any = "digits",
+    *,
+    objective: str | None = None,
+    out: str | Path,
+    preset: str = "small",
+    data_folder: str | Path | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    track: str | None = None,
+    **settings: Unpack[SearchOptions],
+) -> Run:
+    """Find an architecture with one shared-weights network.
+
+    Parameters
+    ----------
+    space : a name (`nasight.spaces.names()`), a `Space`, or an `nn.Module` (or a function that makes one) with
+        `Choice`s in it.
+    method : a row of the method table (`nasight.searching.METHODS`), or its name.
+    data : a name, a file, a folder, arrays `(x, y)` or a `Dataset`; see `nasight.data.load`.
+    objective : "erm", "bilevel", ...; the first of the method's row by default.
+    out : the run folder.
+    preset : "tiny", "small" or "paper": size, amount of data and epochs together.
+    data_folder : the folder of the data sets that have names.
+    overwrite : replace a run that is in `out`.
+    progress : told of every step and epoch.
+    track : "tensorboard" writes event files into the folder `tensorboard` of the run, an epoch at a time.
+    settings : any setting of `SearchOptions`, such as `epochs=20`, `seed=1`, `size={"channels": 8}`.
+
+    Examples
+    --------
+    >>> run = search(data="digits", preset="tiny", epochs=1, out=tmp / "run")
+    >>> run.architecture in run.space
+    True
+    """
+    check_track(track)
+    row = method_row(method)
+    given: dict[str, Any] = dict(settings)
+    if given.pop("top", None) is not None:
+        raise RequestError(f"top is for methods without training, not for {row.name!r}")
+    found, name = chosen_space(space, given.pop("space_options", None), none=given.pop("none", None))
+    dataset = load_data(data, folder=data_folder)
+    resolved = resolve(
+        row,
+        found,
+        name=name,
+        space_options=found.options,
+        data=data if isinstance(data, str) else dataset.name,
+        objective=objective,
+        preset=preset,
+        **given,
+    )
+    with torch_threads(resolved.threads):
+        engine = Engine(resolved, found, dataset, row)
+        check_limit(engine)
+        record = DataRecord.of(dataset, engine.dataset.inputs).to_dict()
+        about = {"settings": resolved.model_dump(), "data": record}
+        folder = RunFolder.create(out, kind="search", about=about, overwrite=overwrite)
+        return _run(engine, folder, tracked(progress, track, folder.path, engine.groups))
+
+
+def resume(
+    path: str | Path,
+    *,
+    space: Space | nn.Module | Callable[[], nn.Module] | None = None,
+    method: Method | None = None,
+    data: Any = None,
+    data_folder: str | Path | None = None,
+    progress: Progress | None = None,
+    track: str | None = None,
+) -> Run:
+    """Resume an interrupted search; the result is that of a search that was never interrupted.
+
+    A search over a user's own module, method or arrays needs them again, as `space`, `method` and `data`. With `track`
+    the epochs behind it are tracked too. Under `max_latency` the times of the end are measured anew, so there the pick
+    may differ.
+    """
+    check_track(track)
+    run = Run(path, space=None if space is None else load_space(space), method=method)
+    if run.finished:
+        return run
+    dataset = run.load_data(data, data_folder=data_folder)
+    with torch_threads(run.settings.threads):
+        engine = Engine(run.settings, run.space, dataset, run.method)
+        return _run(engine, run.folder, tracked(progress, track, run.path, engine.groups))
+
+
+def chosen_space(
+    space: str | Space | nn.Module | Callable[[], nn.Module], options: Mapping[str, Any] | None, *, none: bool | None
+) -> tuple[Space, str]:
+    """The space to search, and the name under which a run keeps it; options not given are those the space declares."""
+    if not isinstance(space, str):
+        found = load_space(space)
+        return found, "module" if isinstance(found, ModuleSpace) else found.name
+    given = {**dict(options or {}), **({} if none is None else {"none": none})}
+    return load_space(space, **{**search_options(space), **given}), space
+
+
+def _run(engine: Engine, folder: RunFolder, progress: Progress) -> Run:
+    with folder.writing(), _stop_requests() as stopping, closing(progress):
+        state = folder.load()
+        first_epoch, first_step, seconds = 0, 0, 0.0
+        rows: list[dict[str, Any]] = []
+        if state is not None:
+            engine.load_state(state["engine"])
+            first_epoch, first_step, seconds = state["epoch"], state["step"], state["seconds"]
+            rows = folder.history[:first_epoch]
+        s = engine.settings
+        progress.begin(s, engine.steps, first_epoch * engine.steps + first_step)
+        for epoch in range(first_epoch, s.epochs):
+            start = time.monotonic() - seconds
+            saved = time.monotonic()
+            if not first_step:
+                engine.set_epoch(epoch)
+            for step in range(first_step, engine.steps):
+                engine.objective.step(engine.step(epoch, step, learns=engine.learns(epoch)))
+                last = s.epochs * engine.steps
+                iterate = epoch * engine.steps + step + 1
+                if iterate < last and engine.objective.keeps(iterate, last, engine.generator("iterate")):
+                    engine.keep()
+                progress.step(epoch, step)
+                due = time.monotonic() - saved > s.checkpoint_seconds
+                if (due or stopping.is_set()) and step + 1 < engine.steps:
+                    _save(engine, folder, epoch, step + 1, time.monotonic() - start)
+                    saved = time.monotonic()
+                    _leave_if(stopping, folder)
+            first_step, seconds = 0, 0.0
+            rows.append(_row(engine, epoch, start))
+            folder.write_history(rows)
+            _save(engine, folder, epoch + 1, 0, 0.0)
+            progress.epoch(rows[-1])
+            if epoch + 1 < s.epochs:
+                _leave_if(stopping, folder)
+        return _finish(engine, folder, rows)
+
+
+def _save(engine: Engine, folder: RunFolder, epoch: int, step: int, seconds: float) -> None:
+    state = {"engine": engine.state(), "epoch": epoch, "step": step, "seconds": seconds}
+    folder.save(state, mark=f"{epoch:05d}-{step:06d}")
+
+
+def _row(engine: Engine, epoch: int, start: float) -> dict[str, Any]:
+    """What an epoch came to: both splits, entropy, the derived architecture and what discretizing it costs."""
+    arch = engine.derive(epoch, candidates=min(CANDIDATES_WHILE_SEARCHING, engine.settings.candidates))
+    unusable = engine.space.usable(arch)
+    relaxed = engine.evaluate(None, epoch).means("valid")
+    weights = engine.weights()
+    row: dict[str, Any] = {"epoch": epoch, **engine.tallies["weights"].means("train"), **relaxed}
+    if engine.tallies["architecture"].count:
+        row |= engine.tallies["architecture"].means("arch")
+    row["discrete_loss"] = row["discrete_accuracy"] = row["drop"] = None
+    if unusable is None:
+        row |= engine.evaluate(arch, epoch).means("discrete")
+        row["drop"] = row["valid_accuracy"] - row["discrete_accuracy"]
+    each = entropies(weights, engine.groups)
+    return {
+        **row,
+        "entropy": sum(each.values()) / len(each),
+        "entropies": each,
+        "architecture": engine.space.format(arch),
+        "unusable": unusable,
+        "weights": {name: value.tolist() for name, value in weights.items()},
+        "lr": engine.weight_lr,
+        "arch_lr": engine.arch_lr if engine.learns(epoch) else 0.0,
+        "seconds": time.monotonic() - start,
+    }
+
+
+def entropies(weights: Mapping[str, Tensor], groups: tuple[Group, ...]) -> dict[str, float]:
+    """The entropy, in nats, of the weights of every decision (rows of which one option is chosen)."""
+    found = {}
+    for group in groups:
+        if group.exclusive:
+            for name, row in zip(group.rows, group.split(weights[group.name].detach()), strict=True):
+                found[name] = float(torch.special.entr(row.double()).sum())
+    return found
+
+
+def _finish(engine: Engine, folder: RunFolder, rows: list[dict[str, Any]]) -> Run:
+    """The result: the architecture of the iterate that the objective returns."""
+    s, run = engine.settings, Run(folder.path, space=engine.space, method=engine.method)
+    engine.return_kept()
+    arch = engine.derive(s.epochs, candidates=s.candidates)
+    limited: dict[str, Any] = {}
+    if s.max_params is not None or s.max_latency is not None:
+        arch, limited["constraint"] = constrained(engine, arch)
+    unusable = engine.space.usable(arch)
+    weights = engine.weights()
+    each = entropies(weights, engine.groups)
+    accuracy = None if unusable else engine.evaluate(arch, s.epochs).means("discrete")["discrete_accuracy"]
+    folder.write_result(
+        {
+            "run": str(folder.path),
+            "space": s.space,
+            "method": s.method,
+            "objective": s.objective,
+            "data": s.data,
+            "seed": s.seed,
+            "epochs": s.epochs,
+            "architecture": engine.space.format(arch),
+            "accuracy": accuracy,
+            "unusable": unusable,
+            "entropy": sum(each.values()) / len(each),
+            "seconds": sum(row["seconds"] for row in rows),
+            "weights": {name: value.tolist() for name, value in weights.items()},
+            **limited,
+        }
+    )
+    if unusable:
+        raise RunError(
+            f"the search ended at {engine.space.format(arch)}, which is no network: {unusable}; "
+            f"search without `none`, or longer (the run is kept in {folder.path})"
+        )
+    return run
+
+
+class Interrupted(KeyboardInterrupt):
+    """The search was asked to stop and has saved its state."""
+
+
+def _leave_if(stopping: threading.Event, folder: RunFolder) -> None:
+    if stopping.is_set():
+        raise Interrupted(f"stopped; resume with: nasight search --resume {folder.path}")
+
+
+@contextmanager
+def _stop_requests() -> Iterator[threading.Event]:
+    """Ctrl-C and SIGTERM ask for a stop at the next step; a second one stops at once, without saving."""
+    stopping = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stopping
+        return
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        if stopping.is_set():
+            raise KeyboardInterrupt
+        stopping.set()
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stopping
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

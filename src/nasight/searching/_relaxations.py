@@ -1,0 +1,250 @@
+"""How simplex weights enter a forward pass; none of these owns parameters or an optimizer."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from nasight.architecture import Architecture
+from nasight.errors import RunError
+from nasight.spaces import Group, Space
+
+TRACE = 1e-20
+"""A weight at which an operation is evaluated, and has a gradient, but adds nothing that a float can see."""
+
+
+@dataclass(frozen=True)
+class StepContext:
+    """What a relaxation may depend on besides the weights: where the search is, and its randomness."""
+
+    space: Space
+    groups: tuple[Group, ...]
+    progress: float
+    """0 at the first epoch with architecture steps, 1 at the last."""
+    generator: torch.Generator
+    learn: bool = True
+    """Whether the pass is one from which the architecture learns."""
+    dropout: float = 0.0
+    """The probability with which the stage leaves a skip connection out; 0 in evaluation."""
+    draw: Callable[[torch.Generator], Architecture] | None = None
+    """Where architectures are drawn from a distribution: a draw."""
+
+    def encoded(self, arch: Architecture) -> dict[str, Tensor]:
+        """The weights in ones and zeros at which the supernet is this architecture."""
+        return self.space.encode(arch, edges=any(not group.exclusive for group in self.groups))
+
+
+class Relaxation(ABC):
+    """From the weights of the architecture to the weights of one forward pass."""
+
+    edges: ClassVar[bool] = False
+    """Whether the edges into a node have weights of their own."""
+    partial: int = 1
+    """One part in this many of the channels goes through the operations."""
+    skip_zeros: ClassVar[bool | None] = None
+    """Handed to the supernet: whether zeros are left out although a gradient is asked for."""
+    sampled: ClassVar[bool] = False
+    """Whether weights are drawn at random, for which the logarithms of theta are needed."""
+
+    @abstractmethod
+    def weights(
+        self, theta: Mapping[str, Tensor], log_theta: Mapping[str, Tensor], context: StepContext
+    ) -> dict[str, Tensor]:
+        """The weights of one forward pass, differentiable in theta where the method learns from them."""
+
+
+@dataclass(frozen=True)
+class Mixture(Relaxation):
+    """Every operation, weighted (DARTS)."""
+
+    def weights(
+        self, theta: Mapping[str, Tensor], log_theta: Mapping[str, Tensor], context: StepContext
+    ) -> dict[str, Tensor]:
+        return dict(theta)
+
+
+@dataclass(frozen=True)
+class PartialChannels(Mixture):
+    """A mixture that sees one part in `partial` of the channels, with weights for the edges (PC-DARTS)."""
+
+    edges: ClassVar[bool] = True
+    partial: int = 4
+
+
+def concrete(log_theta: Tensor, tau: float, generator: torch.Generator) -> Tensor:
+    """A draw from the concrete distribution: its largest entry is at i with probability theta_i."""
+    gumbel = -torch.empty_like(log_theta).exponential_(generator=generator).log()
+    return ((log_theta + gumbel) / tau).softmax(-1)
+
+
+@dataclass(frozen=True)
+class HardGumbel(Relaxation):
+    """One operation per decision, drawn by the Gumbel trick; straight-through gradient (GDAS).
+
+    The pass sees the arg max of (log theta + Gumbel noise) / tau in ones and zeros, the gradient that of the softmax.
+    tau falls linearly. What was not drawn is not evaluated, so it receives no gradient of its own.
+    """
+
+    skip_zeros: ClassVar[bool | None] = True
+    sampled: ClassVar[bool] = True
+    hottest: float = 10.0
+    coldest: float = 0.1
+
+    def weights(
+        self, theta: Mapping[str, Tensor], log_theta: Mapping[str, Tensor], context: StepContext
+    ) -> dict[str, Tensor]:
+        tau = self.hottest + (self.coldest - self.hottest) * context.progress
+        drawn = dict(theta)
+        for group in context.groups:
+            if group.exclusive:
+                rows = [self._row(row, tau, context.generator) for row in group.split(log_theta[group.name])]
+                drawn[group.name] = group.join(rows)
+        return drawn
+
+    def _row(self, log_theta: Tensor, tau: float, generator: torch.Generator) -> Tensor:
+        soft = concrete(log_theta, tau, generator)
+        hard = torch.zeros_like(soft).scatter(-1, soft.argmax(-1, keepdim=True), 1.0)
+        return hard + (soft - soft.detach())
+
+
+@dataclass(frozen=True)
+class UniformSample(Relaxation):
+    """One architecture of the space, drawn uniformly, whatever theta says (RS-WS)."""
+
+    sampled: ClassVar[bool] = True
+
+    def weights(
+        self, theta: Mapping[str, Tensor], log_theta: Mapping[str, Tensor], context: StepContext
+    ) -> dict[str, Tensor]:
+        return context.encoded(context.space.sample(context.generator))
+
+
+@dataclass(frozen=True)
+class Survivors(Mixture):
+    """A mixture of the operations that have not been wiped out; the others are not evaluated (XNAS)."""
+
+    skip_zeros: ClassVar[bool | None] = True
+
+
+@dataclass(frozen=True)
+class SkipDropout(Mixture):
+    """A mixture whose skip connections are left out at random, the more the earlier in a stage (P-DARTS).
+
+    A skip of weight w enters with w / (1 - p) or not at all. p falls from the stage's dropout to exp(-decay) times
+    that. Operations that earlier stages have dropped are not evaluated.
+    """
+
+    skip_zeros: ClassVar[bool | None] = True
+    decay: float = 2.8
+    """The paper's exp(-0.2 per epoch) over the 15 epochs of a stage in which the architecture learns."""
+
+    def weights(
+        self, theta: Mapping[str, Tensor], log_theta: Mapping[str, Tensor], context: StepContext
+    ) -> dict[str, Tensor]:
+        p = context.dropout * math.exp(-self.decay * context.progress)
+        if not p:
+            return dict(theta)
+        return {
+            group.name: theta[group.name] * _keep(group, p, context.generator) if group.exclusive else theta[group.name]
+            for group in context.groups
+        }
+
+
+def _keep(group: Group, p: float, generator: torch.Generator) -> Tensor:
+    """1 / (1 - p) for skips that stay, 0 for those that do not, 1 for everything else."""
+    skips = torch.tensor([option == "skip_connect" for options in group.options for option in options])
+    stays = torch.rand(len(skips), generator=generator) >= p
+    return torch.where(skips, stays / (1 - p), 1.0).reshape(group.shape)
+
+
+@dataclass(frozen=True)
+class Concrete(Relaxation):
+    """Every operation, weighted by softmax((log theta + Gumbel noise) / tau): the concrete distribution (SNAS).
+
+    tau falls geometrically. The weights are differentiable as they are; nothing is rounded.
+    """
+
+    sampled: ClassVar[bool] = True
+    hottest: float = 1.0
+    coldest: float = 0.03
+
+    def weights(
+        self, theta: Mapping[str, Tensor], log_theta: Mapping[str, Tensor], context: StepContext
+    ) -> dict[str, Tensor]:
+        tau = self.hottest * (self.coldest / self.hottest) ** context.progress
+        drawn = dict(theta)
+        for group in context.groups:
+            if group.exclusive:
+                rows = [concrete(row, tau, context.generator) for row in group.split(log_theta[group.name])]
+                drawn[group.name] = group.join(rows)
+        return drawn
+
+
+@dataclass(frozen=True)
+class BinaryGates(Relaxation):
+    """One path per decision; the architecture learns by comparing it with another one (ProxylessNAS).
+
+    A pass for the shared weights draws one operation by theta. A pass for the architecture draws two, without
+    replacement, gives them the weights p that theta has between the two, and opens the gate of one, drawn by p.
+    The gradient takes each gate g for its p: d loss / d alpha_i = sum_j (d loss / d g_j) p_j (1[i = j] - p_i) over
+    the two (equation 4 of the paper, section 3.2.1). Of the closed one a trace enters, so that it is evaluated.
+    """
+
+    skip_zeros: ClassVar[bool | None] = True
+    sampled: ClassVar[bool] = True
+
+    def weights(
+        self, theta: Mapping[str, Tensor], log_theta: Mapping[str, Tensor], context: StepContext
+    ) -> dict[str, Tensor]:
+        drawn = dict(theta)
+        gate = _two_paths if context.learn else _one_path
+        for group in context.groups:
+            if group.exclusive:
+                rows = [gate(row, context.generator) for row in group.split(log_theta[group.name])]
+                drawn[group.name] = group.join(rows)
+        return drawn
+
+
+def _one_path(log_theta: Tensor, generator: torch.Generator) -> Tensor:
+    drawn = torch.multinomial(log_theta.detach().exp(), 1, generator=generator)
+    return torch.zeros_like(log_theta).scatter(0, drawn, 1.0)
+
+
+def _two_paths(log_theta: Tensor, generator: torch.Generator) -> Tensor:
+    if len(log_theta) < 2:
+        return torch.ones_like(log_theta) + 0.0 * log_theta
+    pair = torch.multinomial(log_theta.detach().exp(), 2, generator=generator)
+    # From the difference of the two, so that no rounding reaches the logits that were not drawn.
+    p = (log_theta[pair[0]] - log_theta[pair[1]]).sigmoid()
+    first = torch.rand((), generator=generator) < p.detach()
+    open_or_trace = torch.stack([torch.where(first, 1.0, TRACE), torch.where(first, TRACE, 1.0)])
+    gates = open_or_trace + torch.stack([p - p.detach(), p.detach() - p])
+    return torch.zeros_like(log_theta).scatter(0, pair, gates)
+
+
+@dataclass(frozen=True)
+class Templates(Relaxation):
+    """Shared weights learn from uniformly drawn architectures, the architecture from the mixture (SETN)."""
+
+    def weights(
+        self, theta: Mapping[str, Tensor], log_theta: Mapping[str, Tensor], context: StepContext
+    ) -> dict[str, Tensor]:
+        return dict(theta) if context.learn else context.encoded(context.space.sample(context.generator))
+
+
+@dataclass(frozen=True)
+class Draws(Relaxation):
+    """One architecture, drawn from the distribution that is learnt (ENAS, ASNG)."""
+
+    def weights(
+        self, theta: Mapping[str, Tensor], log_theta: Mapping[str, Tensor], context: StepContext
+    ) -> dict[str, Tensor]:
+        if context.draw is None:
+            raise RunError("architectures can only be drawn from a geometry that is a distribution")
+        return context.encoded(context.draw(context.generator))

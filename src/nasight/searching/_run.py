@@ -1,0 +1,138 @@
+"""A finished or unfinished search, read from its folder."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nasight.architecture import Architecture
+from nasight.data import Dataset
+from nasight.errors import RequestError
+from nasight.runs import DataRecord, RunFolder, data_of
+from nasight.searching._settings import SearchSettings, checked
+from nasight.searching._streams import Streams, resized
+from nasight.searching.methods import Method, method_row
+from nasight.spaces import Space, Supernet, load
+
+TRAIN_FREE = "train-free"
+"""The objective of a search that scores architectures instead of training a supernet."""
+
+
+class Run:
+    """What a search did and found: `architecture`, `history`, `space`, `weights`, `settings`, `result`.
+
+    A search over a user's own module needs its space again, one with a method that has no name here the method:
+    `Run(path, space=space, method=method)`.
+    """
+
+    def __init__(self, path: str | Path, *, space: Space | None = None, method: Method | None = None) -> None:
+        self.folder = RunFolder.open(path, kind="search")
+        self._space, self._method = space, method
+
+    @property
+    def path(self) -> Path:
+        return self.folder.path
+
+    @cached_property
+    def settings(self) -> SearchSettings:
+        return checked(self.folder.about["settings"])
+
+    @cached_property
+    def space(self) -> Space:
+        return self._space or load(self.settings.space, **self.settings.space_options)
+
+    @cached_property
+    def method(self) -> Method:
+        """The row of the method."""
+        return self._method or method_row(self.settings.method)
+
+    @property
+    def train_free(self) -> bool:
+        """Whether the search scored architectures without a supernet: it then has no weights and no epochs."""
+        return self.settings.objective == TRAIN_FREE
+
+    @cached_property
+    def data(self) -> DataRecord:
+        """What the run keeps of its data."""
+        return DataRecord.read(self.folder)
+
+    def load_data(
+        self, given: Any = None, *, data_folder: str | Path | None = None, may_differ: bool = False
+    ) -> Dataset:
+        """The data that was searched on, loaded again and compared; see `nasight.runs.data_of`."""
+        return data_of(self.folder, self.settings.data, given, data_folder=data_folder, may_differ=may_differ)
+
+    def held_out(self, dataset: Dataset) -> list[tuple[Tensor, Tensor]]:
+        """Batches (examples, labels) of the rows that no part of the search has learned from."""
+        s = self.settings
+        halves = self.method.objective(s.objective).halves
+        return Streams(s, resized(dataset, s.resolution), halves=halves).validation
+
+    @property
+    def finished(self) -> bool:
+        return self.folder.result is not None
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        """One row per epoch."""
+        return self.folder.history
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """What the search ended with: the object that `nasight search --json` prints."""
+        result = self.folder.result
+        if result is None:
+            raise RequestError(f"the search in {self.path} is not finished; resume it with --resume {self.path}")
+        return result
+
+    @property
+    def architecture(self) -> Architecture:
+        """The architecture found."""
+        return self.space.parse(str(self._kept("architecture")))
+
+    @property
+    def weights(self) -> dict[str, Tensor]:
+        """The architecture weights at the end, one tensor per group, rows on the simplex."""
+        if self.train_free:
+            raise RequestError(
+                f"the search in {self.path} was made without training ({self.settings.method}): it has no "
+                "architecture weights to judge"
+            )
+        kept = self._kept("weights")
+        try:
+            return {name: torch.tensor(rows) for name, rows in kept.items()}
+        except (AttributeError, TypeError, ValueError) as error:
+            raise RequestError(f"the search in {self.path} is damaged: its weights are {kept!r:.40}") from error
+
+    def _kept(self, name: str) -> Any:
+        result = self.result
+        if name not in result:
+            raise RequestError(f"the search in {self.path} is damaged: its result has no {name}")
+        return result[name]
+
+    def supernet(self) -> Supernet:
+        """The supernet with its shared weights as the search left them."""
+        state = self.folder.load()
+        if state is None:
+            raise RequestError(f"the search in {self.path} has no checkpoint yet")
+        engine = state["engine"]
+        relaxation, size = self.method.relaxation, engine.get("size", self.settings.size)
+        supernet = self.space.supernet(
+            self.data.inputs,
+            len(self.data.classes),
+            path=self.settings.path,
+            edges=relaxation.edges,
+            partial=relaxation.partial,
+            **size,
+        )
+        supernet.load_state_dict((engine["kept"] or engine)["supernet"])
+        return supernet
+
+    def __repr__(self) -> str:
+        s = self.settings
+        state = f"accuracy {self.result['accuracy']:.2f}" if self.finished else f"{len(self.history)} epochs done"
+        return f"Run({str(self.path)!r}: {s.method} on {s.space}, {s.data}, {state})"

@@ -1,0 +1,127 @@
+"""What a search was asked for, checked before anything is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from nasight.errors import RequestError
+from nasight.searching._units import read_count, read_milliseconds
+from nasight.searching.methods import Method
+from nasight.spaces import Space
+
+# Preset -> epochs and training images; `paper` uses them all.
+AMOUNTS: Mapping[str, dict[str, Any]] = {
+    "tiny": {"epochs": 20, "examples": 1_200},
+    "small": {"epochs": 10, "examples": 8_000},
+    "paper": {"epochs": 50, "examples": None},
+}
+
+
+class SearchSettings(BaseModel):
+    """Every setting of a search, resolved: this is what a run folder keeps and a resumed run obeys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    space: str
+    space_options: dict[str, Any] = {}
+    size: dict[str, int] = {}
+    method: str
+    objective: str
+    data: str
+    preset: str = "small"
+    epochs: int = Field(ge=1)
+    schedule_epochs: int = Field(ge=1)
+    warmup: int = Field(ge=0)
+    batch_size: int = Field(ge=2)
+    lr: float = Field(gt=0, allow_inf_nan=False)
+    lr_min: float = Field(ge=0, allow_inf_nan=False)
+    momentum: float = Field(default=0.9, ge=0, lt=1)
+    weight_decay: float = Field(default=3e-4, ge=0, allow_inf_nan=False)
+    clip: float = Field(default=5.0, gt=0, allow_inf_nan=False)
+    arch_lr: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    examples: int | None = Field(default=None, ge=4)
+    share: float | None = Field(default=None, gt=0, le=1)
+    validation: float = Field(default=0.2, gt=0, lt=1)
+    resolution: int | None = Field(default=None, ge=4)
+    augment: bool = True
+    candidates: int = Field(default=0, ge=0)
+    max_params: int | None = Field(default=None, ge=1)
+    """The architecture found has at most this many parameters, counted at `params_size` (by default at `size`)."""
+    max_latency: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """It answers one example within this many milliseconds, at the same size, on one thread of this machine.
+
+    A clock is noisy, and a run that is resumed before its end measures anew: it may pick another architecture.
+    """
+    params_size: dict[str, int] = {}
+    path: str = "fast"
+    seed: int = Field(default=0, ge=0)
+    threads: int = Field(ge=1)
+    checkpoint_seconds: float = Field(default=60.0, ge=0)
+
+
+def resolve(
+    method: Method,
+    space: Space,
+    *,
+    name: str | None = None,
+    data: str,
+    objective: str | None = None,
+    preset: str = "small",
+    **given: Any,
+) -> SearchSettings:
+    """The settings of a search: the method's row, then the preset, then what was `given` (None: not given).
+
+    `name` is what the run calls the space, by default the space's own name.
+    """
+    if preset not in AMOUNTS:
+        raise RequestError(f"preset must be one of {', '.join(AMOUNTS)}, got {preset!r}")
+    given = {key: value for key, value in given.items() if value is not None}
+    if isinstance(given.get("max_params"), str):
+        given["max_params"] = read_count(given["max_params"])
+    if isinstance(given.get("max_latency"), str):
+        given["max_latency"] = read_milliseconds(given["max_latency"])
+    schedule = method.schedule
+    values: dict[str, Any] = {
+        "space": name or space.name,
+        "method": method.name,
+        "objective": method.objective(objective).name,
+        "data": data,
+        "preset": preset,
+        "batch_size": schedule.batch_size,
+        "lr": schedule.lr,
+        "lr_min": schedule.lr_min,
+        "candidates": method.candidates,
+        "threads": torch.get_num_threads(),
+        **AMOUNTS[preset],
+        **given,
+    }
+    values["size"] = {**space.search_sizes.get(preset, {}), **given.get("size", {})}
+    if given.get("share") is not None and "examples" not in given:
+        values["examples"] = None
+    epochs = values["epochs"]
+    if isinstance(epochs, int):
+        if "schedule_epochs" not in given:
+            values["schedule_epochs"] = round(space.cosine_stretch * epochs)
+        if "warmup" not in given:
+            values["warmup"] = int(schedule.warmup * epochs)
+        if 1 <= epochs <= int(values["warmup"]) and method.geometry.moves:
+            raise RequestError(f"{epochs} epochs leave none for the architecture after {values['warmup']} of warm-up")
+    return checked(values)
+
+
+def checked(values: Mapping[str, Any]) -> SearchSettings:
+    """Settings from a mapping; a wrong or unknown key is named in one sentence."""
+    try:
+        return SearchSettings.model_validate(dict(values))
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            known = ", ".join(sorted(SearchSettings.model_fields))
+            raise RequestError(f"there is no setting {key!r}; the settings are {known}") from None
+        message = str(first["msg"]).replace("Input should be", "should be")
+        raise RequestError(f"setting {key!r} {message}, got {first.get('input')!r}") from None

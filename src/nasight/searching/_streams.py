@@ -1,0 +1,80 @@
+"""The data of a search: which rows train, which are held out, and how a search keeps count of them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from nasight.data import Augment, Dataset, Loader, batches, prepare, split_indices
+from nasight.errors import RequestError
+from nasight.reproducible import generator_for
+from nasight.searching._settings import SearchSettings
+
+STREAMS = ("weights", "architecture")
+"""What the shared weights learn from, and what the architecture learns from."""
+EVALUATION_BATCH = 256
+CANDIDATE_BATCH = 512
+
+
+class Tally:
+    """Loss and accuracy, summed over examples."""
+
+    def __init__(self, loss: float = 0.0, right: int = 0, count: int = 0) -> None:
+        self.loss, self.right, self.count = loss, right, count
+
+    def add(self, loss: Tensor, logits: Tensor, labels: Tensor) -> None:
+        self.loss += float(loss) * len(labels)
+        self.right += int((logits.argmax(1) == labels).sum())
+        self.count += len(labels)
+
+    def means(self, prefix: str) -> dict[str, float]:
+        return {f"{prefix}_loss": self.loss / self.count, f"{prefix}_accuracy": 100.0 * self.right / self.count}
+
+
+class Streams:
+    """A share of the training data, cut into search and validation rows."""
+
+    def __init__(self, settings: SearchSettings, dataset: Dataset, *, halves: bool) -> None:
+        s, y = settings, dataset.train_y
+        total = round(s.share * len(y)) if s.share is not None else min(s.examples or len(y), len(y))
+        held_out = round(s.validation * total)
+        parts = [(total - held_out + 1) // 2, (total - held_out) // 2] if halves else [total - held_out]
+        if min([*parts, held_out]) < max(2, dataset.n_classes):
+            raise RequestError(
+                f"{total} training rows are too few for {dataset.n_classes} classes: the split into "
+                f"{' + '.join(map(str, [*parts, held_out]))} rows needs one of each class in every part"
+            )
+        *search, validation = split_indices(y, [*parts, held_out], generator_for(s.seed, "split"))
+        prepared = prepare(dataset, torch.cat(search))
+        streams = {"weights": search[0], "architecture": search[-1]}
+        self.loaders: dict[str, Loader] = {
+            stream: prepared.loader(batch_size=s.batch_size, seed=s.seed, stream=stream, rows=rows, augment=s.augment)
+            for stream, rows in streams.items()
+        }
+        # Batch norm sees the batch: the validation rows are shuffled once, so that no batch is of one class.
+        shuffled = validation[torch.randperm(len(validation), generator=generator_for(s.seed, "validation"))]
+        parts_of_validation = math.ceil(len(shuffled) / EVALUATION_BATCH)
+        x, y = dataset.train_x[shuffled], dataset.train_y[shuffled]
+        size = math.ceil(len(shuffled) / parts_of_validation)
+        self.validation = list(batches(x, y, size=size, mean=prepared.mean, std=prepared.std))
+        self.candidate_batch = next(batches(x, y, size=CANDIDATE_BATCH, mean=prepared.mean, std=prepared.std))
+
+
+def resized(dataset: Dataset, resolution: int | None) -> Dataset:
+    """The data set with images of `resolution` pixels per side (area averages), for cheaper searches."""
+    if resolution is None or len(dataset.inputs) != 3 or dataset.inputs[1:] == (resolution, resolution):
+        return dataset
+
+    def shrink(x: Tensor) -> Tensor:
+        parts = [F.adaptive_avg_pool2d(part.float(), resolution) for part in torch.split(x, 4096)]
+        small = torch.cat(parts)
+        return small.round().to(torch.uint8) if x.dtype == torch.uint8 else small
+
+    old = dataset.augmentation
+    # A shift keeps its proportion to the image.
+    new = None if old is None else Augment(round(old.crop * resolution / min(dataset.inputs[1:])), old.flip, old.cutout)
+    return replace(dataset, train_x=shrink(dataset.train_x), test_x=None, test_y=None, augmentation=new)

@@ -1,0 +1,95 @@
+"""One network for all architectures of a space: shared weights inside, architecture weights from outside."""
+
+from __future__ import annotations
+
+import shutil
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from functools import cache, wraps
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from nasight.errors import RequestError
+from nasight.spaces._groups import Group
+
+PATHS = ("fast", "plain", "compiled")
+Cell = Callable[..., Tensor]
+
+
+class Supernet(nn.Module, ABC):
+    """`supernet(x, weights)`: logits of the mixture that `weights` (one tensor a group) describe.
+
+    An entry that is exactly zero can be left out of the pass. That is right for an architecture in ones and
+    zeros and for sampled weights whose estimator ignores what was not drawn, but not for the gradient of a mixture
+    with respect to a weight that happens to be zero. So by default zeros are skipped only where no gradient
+    of the weights is asked for; `skip_zeros=True` says that the caller's estimator wants it so.
+
+    Batch norm always uses the statistics of the batch: those of a running average belong to no single architecture.
+
+    Of the paths to the logits, `plain` goes edge by edge, operation by operation; `fast` computes what these share
+    once; `compiled` lets torch compile the plain cells, which takes minutes before the first step.
+    """
+
+    compiles: ClassVar[bool] = True
+    """Whether there are cells to compile."""
+
+    def __init__(self, groups: tuple[Group, ...], path: str) -> None:
+        super().__init__()
+        if path not in PATHS:
+            raise RequestError(f"path must be one of {', '.join(PATHS)}, got {path!r}")
+        if path == "compiled":
+            self._check_compiler()
+        self.groups = groups
+        self.path = path
+
+    def forward(self, x: Tensor, weights: Mapping[str, Tensor], *, skip_zeros: bool | None = None) -> Tensor:
+        self._check(weights)
+        if skip_zeros is None:
+            skip_zeros = not (torch.is_grad_enabled() and any(w.requires_grad for w in weights.values()))
+        return self._logits(x, weights, skip_zeros)
+
+    def _cell(self, plain: Cell, fast: Cell, weights: Mapping[str, Tensor], skip_zeros: bool) -> Cell:
+        """Which of a cell's functions a pass takes.
+
+        Only training passes that evaluate every operation are compiled: they have one shape. A pass that leaves some
+        out would be compiled anew for each set of them, so it takes the fast path, and so does evaluation.
+        """
+        training = self.path == "compiled" and torch.is_grad_enabled()
+        if training and (not skip_zeros or all(bool(w.all()) for w in weights.values())):
+            return compiled(plain)
+        return plain if self.path == "plain" else fast
+
+    def _check_compiler(self) -> None:
+        if not self.compiles:
+            raise RequestError("path 'compiled' is for spaces of cells; this network has none: take 'fast'")
+        if not any(shutil.which(name) for name in ("g++", "clang++", "c++")):
+            raise RequestError("path 'compiled' needs a C++ compiler (g++ or clang++), and there is none: take 'fast'")
+
+    @abstractmethod
+    def _logits(self, x: Tensor, weights: Mapping[str, Tensor], skip_zeros: bool) -> Tensor:
+        """The pass itself; `weights` have been checked."""
+
+    def _check(self, weights: Mapping[str, Tensor]) -> None:
+        for group in self.groups:
+            if group.name not in weights:
+                raise RequestError(f"weights lack the group {group.name!r}; given: {', '.join(sorted(weights))}")
+            if tuple(weights[group.name].shape) != group.shape:
+                raise RequestError(
+                    f"weights[{group.name!r}] must have shape {group.shape}, got {tuple(weights[group.name].shape)}"
+                )
+
+
+@cache
+def compiled(cell: Cell) -> Cell:
+    """A cell's function, compiled for each shape it meets."""
+    inner = torch.compile(cell, dynamic=False)
+
+    @wraps(cell)
+    def call(*args: object) -> Tensor:
+        # Widths, kinds of cells, and passes with and without gradients of the weights are more than torch's eight.
+        with torch._dynamo.config.patch(recompile_limit=64):
+            return inner(*args)
+
+    return call

@@ -1,0 +1,59 @@
+"""DARTS cells as graphs, and back; also from descriptions of one cell alone."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from nasight.errors import RequestError
+from nasight.spaces._graph import CellGraph
+from nasight.spaces.darts._popular import POPULAR
+from nasight.spaces.darts._text import INPUTS, Cell, checked, read
+
+
+def to_graph(cell: Cell) -> CellGraph:
+    """A cell as a graph."""
+    edges = tuple((source, node, operation) for node, source, operation in cell.entries)
+    return CellGraph(INPUTS, len(cell.nodes), edges, cell.concat)
+
+
+def from_graph(kind: str, graph: CellGraph) -> Cell:
+    """A graph as a cell."""
+    return checked(kind, [(target, source, operation) for source, target, operation in graph.edges], graph.joined)
+
+
+def read_graphs(text: str) -> dict[str, CellGraph] | None:
+    """The cells of a published name, a `Genotype(...)` or a JSON text; None for a text of another form.
+
+    JSON is {"normal": [[node, input, operation], ...], "normal_concat": [...], "reduce": ...}, or the list of one
+    normal cell.
+    """
+    if text[:1] in ("{", "["):
+        try:
+            return described(json.loads(text))
+        except json.JSONDecodeError as error:
+            raise RequestError(f"not JSON at line {error.lineno}, column {error.colno}: {error.msg}") from error
+    known = {name.lower(): name for name in POPULAR}
+    if "(" in text or text.lower() in known:
+        return {kind: to_graph(cell) for kind, cell in read(known.get(text.lower(), text)).items()}
+    return None
+
+
+def described(value: Any) -> dict[str, CellGraph]:
+    """The cells of what JSON holds."""
+    if isinstance(value, list):
+        value = {"normal": value}
+    if not isinstance(value, dict):
+        raise RequestError(f"expected lists of [node, input, operation], got {str(value)[:80]!r}")
+    if "reduce" in value or "normal" not in value:
+        return {kind: to_graph(cell) for kind, cell in read(json.dumps(value)).items()}
+    unknown = sorted(set(value) - {"normal", "normal_concat"})
+    if unknown:
+        raise RequestError(f"unknown field {unknown[0]!r}; a normal cell alone has normal and normal_concat")
+    entries, joined = value["normal"], value.get("normal_concat")
+    for place, entry in enumerate(entries if isinstance(entries, list) else [entries], 1):
+        if not (isinstance(entry, list) and len(entry) == 3):
+            raise RequestError(f"normal cell, entry {place}: expected [node, input, operation], got {entry!r}")
+    if joined is not None and not isinstance(joined, list):
+        raise RequestError(f"normal_concat must be a list, got {joined!r}")
+    return {"normal": to_graph(checked("normal", entries, joined))}

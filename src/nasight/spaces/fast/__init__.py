@@ -1,0 +1,1 @@
+"""The kernels that the fast paths of several supernets share: same results as the plain path, fewer passes."""

@@ -1,0 +1,40 @@
+"""The supernet of a user's own module: its choices mix their options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from torch import Tensor, nn
+
+from nasight.spaces._groups import Group
+from nasight.spaces._supernet import Supernet
+from nasight.spaces.module._choice import Choice, Handed, handing
+
+
+class ModuleSupernet(Supernet):
+    """The model, called while its choices are handed the weights.
+
+    All paths are one: what the options of a user's choice share is not known here. Batch norms are the model's
+    own and follow `train()` and `eval()`.
+    """
+
+    compiles: ClassVar[bool] = False
+
+    def __init__(
+        self, groups: tuple[Group, ...], model: nn.Module, choices: Mapping[str, Choice], *, path: str
+    ) -> None:
+        super().__init__(groups, path)
+        self.model = model
+        self.choices = tuple(choices.values())
+
+    def _logits(self, x: Tensor, weights: Mapping[str, Tensor], skip_zeros: bool) -> Tensor:
+        (group,) = self.groups
+        rows = group.split(weights[group.name])
+        handed = {
+            choice: Handed(label, row, skip_zeros)
+            for choice, label, row in zip(self.choices, group.rows, rows, strict=True)
+        }
+        with handing(handed):
+            logits: Tensor = self.model(x)
+        return logits

@@ -1,0 +1,194 @@
+"""NAS-Bench-1Shot1's supernet: every node a mixture of operations on a mixture of inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from nasight.spaces._groups import Group
+from nasight.spaces._supernet import Supernet
+from nasight.spaces.fast._mix import images, rows, shuffle, weighted_sum
+from nasight.spaces.nasbench1shot1._network import OPERATIONS, ConvNormRelu, downsample, pooled_head
+
+POOL, WIDE, NARROW = range(len(OPERATIONS))
+
+
+class NasBench1Shot1Supernet(Supernet):
+    """Stem, three stacks of mixed cells with pooling between them, linear head.
+
+    The batch norms inside the cells have no scale of their own, since an architecture weight follows each.
+    """
+
+    def __init__(
+        self,
+        groups: tuple[Group, ...],
+        forced: list[bool],
+        colors: int,
+        classes: int,
+        *,
+        path: str,
+        partial: int,
+        channels: int,
+        cells: int,
+    ) -> None:
+        super().__init__(groups, path)
+        self.forced = forced
+        nodes = len(groups[0].rows)
+        width = channels
+        self.layers = nn.ModuleList([ConvNormRelu(colors, channels, 3, running=False)])
+        for stack in range(3):
+            if stack:
+                self.layers.append(downsample())
+            for _ in range(cells):
+                self.layers.append(MixedCell(nodes, width, channels * 2**stack, partial))
+                width = channels * 2**stack * nodes
+        self.head = pooled_head(width, classes)
+
+    def _logits(self, x: Tensor, weights: Mapping[str, Tensor], skip_zeros: bool) -> Tensor:
+        operations = weights["operations"]
+        given = iter(self.groups[1].split(weights["inputs"]))
+        # A place whose inputs are forced reads them all, with equal weight.
+        inputs = [
+            operations.new_full((i + 1,), 1 / (i + 1)) if forced else next(given)
+            for i, forced in enumerate(self.forced)
+        ]
+        plan = Plan.of(operations, inputs, skip_zeros)
+        cell = self._cell(MixedCell.plain, MixedCell.fast, weights, skip_zeros)
+        if self.path != "plain":
+            x = x.contiguous(memory_format=torch.channels_last)
+        for layer in self.layers:
+            x = cell(layer, x, operations, inputs, plan) if isinstance(layer, MixedCell) else layer(x)
+        out: Tensor = self.head(x)
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is evaluated: for each node its operations (none if nothing enters it or nobody reads it), and for each
+    place the nodes it reads."""
+
+    operations: tuple[tuple[int, ...], ...]
+    inputs: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, operations: Tensor, inputs: list[Tensor], skip_zeros: bool) -> Plan:
+        evaluated = [_kept(row, skip_zeros) for row in operations.tolist()]
+        read = [_kept(row.tolist(), skip_zeros) for row in inputs]
+        filled, wanted = {0}, set(read[-1])
+        for node, (found, sources) in enumerate(zip(evaluated, read, strict=False), 1):
+            if found and not filled.isdisjoint(sources):
+                filled.add(node)
+        for node in range(len(evaluated), 0, -1):
+            if node in wanted and node in filled:
+                wanted.update(read[node - 1])
+        used = filled & (wanted | {0})
+        return cls(
+            tuple(found if node in used else () for node, found in enumerate(evaluated, 1)),
+            tuple(
+                tuple(s for s in sources if s in used) if node in used or node > len(evaluated) else ()
+                for node, sources in enumerate(read, 1)
+            ),
+        )
+
+
+def _kept(weights: list[float], skip_zeros: bool) -> tuple[int, ...]:
+    return tuple(i for i, weight in enumerate(weights) if weight != 0 or not skip_zeros)
+
+
+class MixedCell(nn.Module):
+    """One cell of mixtures; `plain` and `fast` compute the same function of the same parameters.
+
+    With `partial` = K, a K-th of a node's channels goes through the operations, the others pass by, and a
+    channel shuffle mixes the two (PC-DARTS).
+    """
+
+    def __init__(self, nodes: int, channels_in: int, channels: int, partial: int) -> None:
+        super().__init__()
+        self.nodes = nodes
+        self.channels = channels
+        self.partial = partial
+        self.active = channels // partial
+        # From the cell's input to node 1, 2, ...; then, as long as all nodes together, to the output.
+        self.project = nn.Parameter(torch.empty(2 * nodes * channels, channels_in, 1, 1))
+        self.wide = nn.Parameter(torch.empty(nodes, self.active, self.active, 3, 3))
+        self.narrow = nn.Parameter(torch.empty(nodes, self.active, self.active, 1, 1))
+        for kernel in (self.project, *self.wide, *self.narrow):
+            nn.init.kaiming_uniform_(kernel, a=5**0.5)
+
+    def plain(self, x: Tensor, operations: Tensor, inputs: list[Tensor], plan: Plan) -> Tensor:
+        """Node by node, input by input, operation by operation."""
+        c = self.channels
+        nothing = x.new_zeros(len(x), c, *x.shape[2:])
+        states = [x]
+        for node in range(1, self.nodes + 1):
+            place, entering = node - 1, nothing
+            for source in plan.inputs[place]:
+                kernel = self.project[place * c : node * c]
+                part = states[source] if source else _rectified(F.conv2d(x, kernel))
+                entering = entering + inputs[place][source] * part
+            if not plan.operations[place]:
+                states.append(nothing)
+                continue
+            through, past = entering[:, : self.active], entering[:, self.active :]
+            mixed = torch.zeros_like(through)
+            for o in plan.operations[place]:
+                mixed = mixed + operations[place, o] * self._operation(o, place, through)
+            states.append(shuffle(torch.cat([mixed, past], 1), self.partial))
+        shares, read = inputs[-1], plan.inputs[-1]
+        out = torch.cat([shares[n] * states[n] if n in read else nothing for n in range(1, self.nodes + 1)], 1)
+        if 0 in read:
+            out = out + shares[0] * _rectified(F.conv2d(x, self.project[self.nodes * c :]))
+        return out
+
+    def _operation(self, o: int, place: int, x: Tensor) -> Tensor:
+        if o == POOL:
+            return F.max_pool2d(x, 3, 1, 1)
+        kernel = self.wide[place] if o == WIDE else self.narrow[place]
+        return _rectified(F.conv2d(x, kernel, padding=1 if o == WIDE else 0))
+
+    def fast(self, x: Tensor, operations: Tensor, inputs: list[Tensor], plan: Plan) -> Tensor:
+        """All projections of the cell's input are one matrix product, one batch norm and one ReLU."""
+        c = self.channels
+        projected = self._projections(x, plan)
+        states = dict[int, Tensor]()
+        for node in range(1, self.nodes + 1):
+            place = node - 1
+            if not plan.operations[place]:
+                continue
+            read = list(plan.inputs[place])
+            parts = [states[source] if source else projected[place] for source in read]
+            entering = images(weighted_sum([], inputs[place][read], parts), x)
+            through = entering[:, : self.active]
+            terms = [rows(self._operation(o, place, through)) for o in plan.operations[place]]
+            mixed = weighted_sum([], operations[place, list(plan.operations[place])], terms)
+            if self.partial > 1:
+                whole = images(torch.cat([mixed, rows(entering[:, self.active :])], 1), x)
+                mixed = rows(shuffle(whole, self.partial))
+            states[node] = mixed
+        shares = inputs[-1]
+        nothing = x.new_zeros(x.numel() // x.shape[1], c)
+        out = torch.cat([states[n] if n in plan.inputs[-1] else nothing for n in range(1, self.nodes + 1)], 1)
+        out = out * shares[1:].repeat_interleave(c)
+        if self.nodes in projected:
+            out = weighted_sum([out], shares[:1], [projected[self.nodes]])
+        return images(out, x)
+
+    def _projections(self, x: Tensor, plan: Plan) -> dict[int, Tensor]:
+        """For each place that reads the cell's input its projection, as rows."""
+        c = self.channels
+        places = [place for place, read in enumerate(plan.inputs) if 0 in read]
+        if not places:
+            return {}
+        sizes = [c if place < self.nodes else self.nodes * c for place in places]
+        parts = [self.project[place * c : place * c + size] for place, size in zip(places, sizes, strict=True)]
+        out = rows(_rectified(F.conv2d(x, torch.cat(parts))))
+        return dict(zip(places, torch.split(out, sizes, 1), strict=True))
+
+
+def _rectified(x: Tensor) -> Tensor:
+    """Batch norm and ReLU; in place, as batch norm's backward pass does not need its output."""
+    return F.relu_(F.batch_norm(x, None, None, training=True))

@@ -1,0 +1,47 @@
+"""Workflows that join the pillars: search by any method, explain, rank, retrain, compare cells, export, report."""
+
+from nasight.studies._command import command_of
+from nasight.studies._convergence import CellRow, Comparison, compare_cells
+from nasight.studies._deepen import deepen
+from nasight.studies._explain import Explanation, explain
+from nasight.studies._export import Exportable, exportable, write_export
+from nasight.studies._page import Subject, run_page
+from nasight.studies._protocol import Protocol
+from nasight.studies._rank import RankedSample, rank
+from nasight.studies._report import Report, report, write_page
+from nasight.studies._retrain import resolved, retrain
+from nasight.studies._search import resume, search
+from nasight.studies._train import Trainable, folder_name, trainable
+from nasight.studies._train_free import TRAIN_FREE_METHODS, train_free_search
+from nasight.studies._trained_cell import trained_cell
+
+__all__ = [
+    "TRAIN_FREE_METHODS",
+    "CellRow",
+    "Comparison",
+    "Explanation",
+    "Exportable",
+    "Protocol",
+    "RankedSample",
+    "Report",
+    "Subject",
+    "Trainable",
+    "command_of",
+    "compare_cells",
+    "deepen",
+    "explain",
+    "exportable",
+    "folder_name",
+    "rank",
+    "report",
+    "resolved",
+    "resume",
+    "retrain",
+    "run_page",
+    "search",
+    "train_free_search",
+    "trainable",
+    "trained_cell",
+    "write_export",
+    "write_page",
+]

@@ -1,0 +1,47 @@
+"""The command line that makes a search again, or one like it."""
+
+from __future__ import annotations
+
+from shlex import quote
+from typing import Any
+
+from nasight.errors import RequestError
+from nasight.searching import Run, method_row, resolve
+
+FLAGS = (
+    "epochs", "schedule_epochs", "warmup", "batch_size", "lr", "lr_min", "weight_decay", "clip", "arch_lr", "examples",
+    "share", "validation", "resolution", "augment", "candidates", "max_params", "max_latency", "path",
+)  # fmt: skip
+
+
+def command_of(run: Run, *, method: str | None = None, epochs: int | None = None, out: str = "RUN") -> str:
+    """`nasight search` with the settings in which the run differs from its preset, and with these changes.
+
+    A rate for the architecture is not taken over to another method: it means nothing in another geometry.
+    """
+    s = run.settings
+    given = s.model_dump() | ({} if method is None else {"method": method, "arch_lr": None})
+    if epochs is not None:
+        given |= {"epochs": epochs} | ({"schedule_epochs": epochs} if s.schedule_epochs == s.epochs else {})
+    words = ["nasight search", f"--space {quote(s.space)}", f"--method {given['method']}", f"--objective {s.objective}"]
+    words += [f"--data {quote(s.data)}", f"--preset {s.preset}"]
+    usual: dict[str, Any] = {}
+    try:
+        base: dict[str, Any] = {"data": s.data, "objective": s.objective, "preset": s.preset}
+        base |= {} if epochs is None else {"epochs": epochs}
+        usual = resolve(method_row(given["method"]), run.space, **base).model_dump()
+    except RequestError:
+        pass  # a preset or a file that is no more: every setting is named
+    if epochs is not None:
+        words.append(f"--epochs {epochs}")
+    words += [_flag(name, given[name]) for name in FLAGS if given[name] is not None and given[name] != usual.get(name)]
+    words += [f"--{name} {value}" for name, value in s.size.items() if value != usual.get("size", {}).get(name)]
+    words += [_flag(name, value) for name, value in s.space_options.items()]
+    return " ".join([*words, f"--seed {s.seed}", f"--threads {s.threads}", f"--out {quote(out)}"])
+
+
+def _flag(name: str, value: Any) -> str:
+    word = name.replace("_", "-")
+    if isinstance(value, bool):
+        return f"--{word}" if value else f"--no-{word}"
+    return f"--{word} {value}"

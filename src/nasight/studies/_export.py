@@ -1,0 +1,177 @@
+"""The found network as files that need no nasight: where its weights are, and how its inputs were scaled."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from nasight.data import load as load_data
+from nasight.data import prepare
+from nasight.errors import RequestError
+from nasight.export import ExportDesign, fitted, module_from, python_source, same_outputs, to_onnx, to_torch_export
+from nasight.reproducible import seeded
+from nasight.runs import RunFolder, read_json, write_atomic
+from nasight.spaces import Space
+from nasight.spaces import load as load_space
+from nasight.training import TrainSettings, load_trained, parts, settings_for
+
+Statistics = tuple[Sequence[float], Sequence[float]]
+
+
+@dataclass(frozen=True)
+class Exportable:
+    """What to export, and the trained weights and channel statistics that there are."""
+
+    design: ExportDesign
+    trained: nn.Module | None = None
+    statistics: Statistics | None = None
+
+    def network(self) -> nn.Module:
+        """The trained network, or one with initial weights."""
+        if self.trained is not None:
+            return self.trained.eval()
+        with seeded(0, "export"):
+            return self.design.network().eval()
+
+
+def exportable(
+    run: str | Path | None = None,
+    *,
+    space: str | None = None,
+    arch: str | None = None,
+    inputs: tuple[int, ...] | None = None,
+    classes: int | None = None,
+    size: Mapping[str, int] | None = None,
+    data_folder: str | Path | None = None,
+    **options: Any,
+) -> Exportable:
+    """The network of a run (trained where it was trained), or of the architecture `arch` of `space`.
+
+    Parameters
+    ----------
+    run : a search, or one training.
+    space, arch : instead of a run; `options` are the space's own.
+    inputs, classes, size : of the network, if not those of the run; a trained network has its own.
+    data_folder : the folder of the data sets that have names.
+    """
+    changes = dict(size or {})
+    if run is not None:
+        if space is not None or arch is not None or options:
+            raise RequestError(f"give the run {run} or --space and --arch, not both")
+        return _from_run(Path(run), inputs, classes, changes, data_folder)
+    if space is None or arch is None:
+        missing = "a RUN, or --space and --arch" if space is arch else "--space" if space is None else "--arch"
+        raise RequestError(f"there is nothing to export: {missing} is missing")
+    found = load_space(space, **options)
+    sizes = found.size(**changes) if changes else {}
+    return Exportable(ExportDesign(found, found.parse(arch), inputs or (3, 32, 32), classes or 10, sizes))
+
+
+def write_export(
+    what: Exportable, *, python: Path | None = None, torch_export: Path | None = None, onnx: Path | None = None
+) -> dict[str, Any]:
+    """Write these files, each checked against nasight's own network first; what was written, and how far it differs."""
+    network, design, apart = what.network(), what.design, list[float]()
+    counted = (p.numel() for name, p in network.named_parameters() if not name.startswith("auxiliary."))
+    written: dict[str, Any] = {"parameters": sum(counted)}
+    if python is not None:
+        found, difference = _write_python(what, network, python)
+        written |= found
+        apart.append(difference)
+    if torch_export is not None:
+        apart.append(to_torch_export(network, design.inputs, torch_export))
+        written["torch_export"] = str(torch_export)
+    if onnx is not None:
+        apart.append(to_onnx(network, design.inputs, onnx))
+        written["onnx"] = str(onnx)
+    return {**written, "difference": max(apart)} if apart else written
+
+
+def _write_python(what: Exportable, network: nn.Module, path: Path) -> tuple[dict[str, Any], float]:
+    """The file and, where there are trained weights, theirs beside it."""
+    weights = path.with_suffix(".pt") if what.trained is not None else None
+    named = None if weights is None else weights.name
+    plain = module_from(python_source(what.design))
+    state = fitted(network.state_dict(), plain)
+    plain.load_state_dict(state)
+    apart = same_outputs(network, plain, what.design.inputs)
+    if weights is not None:
+        buffer = io.BytesIO()
+        torch.save(state, buffer)
+        write_atomic(weights, buffer.getvalue())
+    write_atomic(path, python_source(what.design, weights=named, statistics=what.statistics).encode())
+    return {"python": str(path), "weights": None if weights is None else str(weights)}, apart
+
+
+def _from_run(
+    path: Path,
+    inputs: tuple[int, ...] | None,
+    classes: int | None,
+    changes: dict[str, int],
+    data_folder: str | Path | None,
+) -> Exportable:
+    """The trained network where there is one of the size asked for, else a new one of the run's size."""
+    about = read_json(path / "run.json") if (path / "run.json").is_file() else {}
+    changed = bool(changes) or inputs is not None or classes is not None
+    if about.get("kind") == "train":
+        if changed:
+            raise RequestError(f"{path} is trained, so its sizes, inputs and classes are what they are")
+        folder = RunFolder.open(path, kind="train")
+        return _trained(folder, load_space(str(about["space"])), data_folder)
+    folder = RunFolder.open(path, kind="search")
+    result, settings = folder.result, about.get("settings", {})
+    if result is None:
+        raise RequestError(f"the search in {path} is not finished; resume with: nasight search --resume {path}")
+    space = load_space(str(settings["space"]), **settings.get("space_options", {}))
+    training = _training_of(path, str(result["architecture"]))
+    if training is not None and not changed:
+        return _trained(training, space, data_folder)
+    shape = inputs or tuple(about["data"]["inputs"])
+    size = space.size(**{**_size(space, settings), **changes})
+    found = space.parse(str(result["architecture"]))
+    return Exportable(ExportDesign(space, found, shape, classes or len(about["data"]["classes"]), size))
+
+
+def _training_of(path: Path, architecture: str) -> RunFolder | None:
+    """The first finished training of this search's architecture, by the name of its settings and its seed."""
+    for place in sorted(path.glob("train/*/seed-*/run.json")):
+        folder = RunFolder(place.parent)
+        if folder.result is not None and folder.about.get("architecture") == architecture:
+            return folder
+    return None
+
+
+def _trained(folder: RunFolder, space: Space, data_folder: str | Path | None) -> Exportable:
+    about = folder.about
+    network = load_trained(folder.path, space=space)
+    shape, number = tuple(about["data"]["inputs"]), len(about["data"]["classes"])
+    design = ExportDesign(space, space.parse(about["architecture"]), shape, number, about["settings"]["size"])
+    return Exportable(design, network, _statistics(about, data_folder))
+
+
+def _statistics(about: dict[str, Any], data_folder: str | Path | None) -> Statistics | None:
+    """Mean and deviation of the rows a network was trained on; None where its data is not here."""
+    try:
+        data = load_data(about["data"]["name"], folder=data_folder)
+    except RequestError:
+        return None
+    if data.fingerprint != about["data"]["fingerprint"]:
+        return None
+    prepared = prepare(data, parts(data, TrainSettings(**about["settings"]))[0])
+    return prepared.mean.tolist(), prepared.std.tolist()
+
+
+def _size(space: Space, settings: dict[str, Any]) -> dict[str, int]:
+    """The size that a limit was about, else the one `nasight train` of the same preset builds, else the search's."""
+    if settings.get("params_size"):
+        return dict(settings["params_size"])
+    try:
+        return settings_for(space, settings.get("preset", "small")).size
+    except RequestError:
+        return dict(settings.get("size", {}))

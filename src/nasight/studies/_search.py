@@ -1,0 +1,123 @@
+"""`nasight.search`: any method of the table, with a supernet or without training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Unpack
+
+from torch import nn
+
+from nasight import searching
+from nasight.errors import RequestError
+from nasight.options import SearchOptions, takes
+from nasight.searching import DEFAULT_METHOD, Method, Progress, Run
+from nasight.spaces import DEFAULT, Space
+from nasight.spaces import load as load_space
+from nasight.studies._train_free import TRAIN_FREE_METHODS, resume_train_free, train_free_search
+
+
+@takes(SearchOptions)
+def search(
+    space: str | Space | nn.Module | Callable[[], nn.Module] = DEFAULT,
+    method: str | Method = DEFAULT_METHOD,
+    data: Any = "digits",
+    *,
+    objective: str | None = None,
+    out: str | Path,
+    preset: str = "small",
+    data_folder: str | Path | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    track: str | None = None,
+    **settings: Unpack[SearchOptions],
+) -> Run:
+    """Find an architecture: with one shared-weights network, or by a score without training.
+
+    Parameters
+    ----------
+    space : a name (`nasight.spaces.names()`), a `Space`, or an `nn.Module` (or a function that makes one) with
+        `Choice`s in it.
+    method : a row of the method table (`nasight.searching.METHODS`), its name, or the name of a method without training
+        (eigen, knas, naswot, te-nas, nasi).
+    data : a name, a file, a folder, arrays `(x, y)` or a `Dataset`; see `nasight.data.load`.
+    objective : "erm", "bilevel", ...; the first of the method's row by default.
+    out : the run folder.
+    preset : "tiny", "small" or "paper": size, amount of data and epochs together.
+    data_folder : the folder of the data sets that have names.
+    overwrite : replace a run that is in `out`.
+    progress : told of every step and epoch.
+    track : "tensorboard" writes event files into the folder `tensorboard` of the run, an epoch at a time.
+    settings : any setting of `nasight.searching.SearchOptions`, such as `epochs=20`, `seed=1`, `size={"channels": 8}`.
+
+    Returns
+    -------
+    A `Run`: `architecture`, `history`, `weights`, `settings`, `result`, and the folder it lies in.
+
+    Examples
+    --------
+    >>> run = search(data="digits", preset="tiny", epochs=1, examples=200, out=tmp / "run")
+    >>> run.architecture in run.space
+    True
+    """
+    if isinstance(method, str) and method in TRAIN_FREE_METHODS:
+        if track is not None:
+            raise RequestError(
+                f"--track {track} is for methods that train a supernet; a search without training has no epochs"
+            )
+        if objective is not None:
+            raise RequestError(f"method {method!r} trains no supernet and has no objective, got {objective!r}")
+        return train_free_search(
+            space,
+            method,
+            data,
+            out=out,
+            preset=preset,
+            data_folder=data_folder,
+            overwrite=overwrite,
+            progress=progress,
+            **settings,
+        )
+    return searching.search(
+        space,
+        method,
+        data,
+        objective=objective,
+        out=out,
+        preset=preset,
+        data_folder=data_folder,
+        overwrite=overwrite,
+        progress=progress,
+        track=track,
+        **settings,
+    )
+
+
+def resume(
+    path: str | Path,
+    *,
+    space: Space | nn.Module | Callable[[], nn.Module] | None = None,
+    method: Method | None = None,
+    data: Any = None,
+    data_folder: str | Path | None = None,
+    progress: Progress | None = None,
+    track: str | None = None,
+) -> Run:
+    """Resume an interrupted search; the result is that of a search that was never interrupted.
+
+    Parameters
+    ----------
+    path : the run folder.
+    space, method, data : those of a search over a user's own module, method or arrays, which a folder cannot keep.
+    data_folder, progress, track : as in `nasight.search`; with `track` the epochs behind it are tracked too.
+    """
+    run = Run(path, space=None if space is None else load_space(space))
+    if not run.train_free:
+        return searching.resume(
+            path, space=space, method=method, data=data, data_folder=data_folder, progress=progress, track=track
+        )
+    if track is not None:
+        raise RequestError(
+            f"--track {track} is for methods that train a supernet; a search without training has no epochs"
+        )
+    return resume_train_free(run, data=data, data_folder=data_folder, progress=progress)

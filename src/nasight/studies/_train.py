@@ -1,0 +1,77 @@
+"""What there is to train: the find of a search on its data, or a named architecture."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nasight.data import Dataset
+from nasight.data import load as load_data
+from nasight.errors import RequestError
+from nasight.runs import RunFolder, data_of
+from nasight.spaces import Space
+from nasight.spaces import load as load_space
+
+
+@dataclass(frozen=True)
+class Trainable:
+    """An architecture, the data it is trained on, and the folder where its trainings go."""
+
+    space: Space | str
+    arch: str
+    data: Dataset
+    out: Path
+
+
+def trainable(
+    run: str | Path | None = None,
+    *,
+    space: str | None = None,
+    arch: str | None = None,
+    data: Any = None,
+    out: str | Path | None = None,
+    data_folder: str | Path | None = None,
+    **options: Any,
+) -> Trainable:
+    """The find of `run`, or the architecture `arch` of `space`; `data` may be other data than the run's.
+
+    `options` are the space's own.
+    """
+    if run is not None:
+        if space is not None or arch is not None or options:
+            raise RequestError(f"give the run {run} or --space and --arch, not both")
+        return _from_run(Path(run), data, out, data_folder)
+    if space is None or arch is None:
+        missing = "a RUN, or --space and --arch" if space is arch else "--space" if space is None else "--arch"
+        raise RequestError(f"there is nothing to train: {missing} is missing")
+    dataset = load_data(data or "digits", folder=data_folder)
+    place = Path(out) if out else Path("runs") / _default_name(space, arch, dataset.fingerprint)
+    # A space from a file goes to other processes by its name.
+    return Trainable(space if ".py:" in space else load_space(space, **options), arch, dataset, place)
+
+
+def _from_run(path: Path, data: Any, out: str | Path | None, data_folder: str | Path | None) -> Trainable:
+    folder = RunFolder.open(path, kind="search")
+    about, result = folder.about, folder.result
+    if result is None:
+        raise RequestError(f"the search in {path} is not finished; resume with: nasight search --resume {path}")
+    try:
+        name, text, settings = str(result["space"]), str(result["architecture"]), about["settings"]
+        source, options = str(settings["data"]), settings["space_options"]
+    except (KeyError, TypeError) as error:
+        raise RequestError(f"the search in {path} is damaged: its files lack {error}") from None
+    dataset = data_of(folder, source, data, data_folder=data_folder, may_differ=True)
+    found: Space | str = name if ".py:" in name else load_space(name, **options)
+    return Trainable(found, text, dataset, Path(out) if out else path / "train")
+
+
+def _default_name(space: str, arch: str, fingerprint: str) -> str:
+    digest = hashlib.sha256(f"{space}\n{arch}\n{fingerprint}".encode()).hexdigest()[:8]
+    return f"{folder_name(space)}-train-{digest}"
+
+
+def folder_name(space: str) -> str:
+    """The name of a space, or of the file it is in, as a part of a folder's name."""
+    return "".join(c if c.isalnum() or c in "-_" else "-" for c in space.rsplit("/", 1)[-1])

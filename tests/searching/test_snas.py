@@ -1,0 +1,48 @@
+import math
+
+import torch
+
+from nasight.searching._relaxations import Concrete, StepContext, concrete
+from nasight.spaces import load
+
+SPACE = load("nasbench201", none=False)
+
+
+def test_the_gradient_of_a_concrete_sample_is_unbiased() -> None:
+    """Two options: exactly by the integral over the noise, against the mean of 20,000 gradients of single samples."""
+    tau, logit = 0.7, torch.tensor(0.4, dtype=torch.float64, requires_grad=True)
+
+    def value(z: torch.Tensor) -> torch.Tensor:
+        return (3 * z - 1).square() + z.exp()
+
+    # With two options z = sigmoid((logit + L) / tau), L logistic: L = log(u / (1 - u)) at the middles of equal parts.
+    u = (torch.arange(200_000, dtype=torch.float64) + 0.5) / 200_000
+    (exact,) = torch.autograd.grad(value(((logit + u.logit()) / tau).sigmoid()).mean(), logit)
+
+    n, generator = 20_000, torch.Generator().manual_seed(0)
+    each = logit.detach().expand(n).clone().requires_grad_()
+    log_theta = torch.stack([torch.nn.functional.logsigmoid(each), torch.nn.functional.logsigmoid(-each)], 1)
+    (grads,) = torch.autograd.grad(value(concrete(log_theta, tau, generator)[:, 0]).sum(), each)
+    assert abs(grads.mean() - exact) < 4 * grads.std() / math.sqrt(n)
+    assert abs(exact) > 20 * grads.std() / math.sqrt(n)  # the test would notice a wrong sign or scale
+
+
+def test_the_largest_weight_is_at_an_operation_as_often_as_theta_says() -> None:
+    theta = torch.tensor([[0.1, 0.2, 0.3, 0.4]]).repeat(6, 1)
+    at = StepContext(SPACE, SPACE.groups(), 0.0, torch.Generator().manual_seed(0))
+    drawn = [Concrete().weights({"operations": theta}, {"operations": theta.log()}, at) for _ in range(2000)]
+    largest = torch.stack([d["operations"].argmax(1) for d in drawn]).flatten()
+    shares = torch.bincount(largest, minlength=4) / len(largest)
+    assert (shares - theta[0]).abs().max() < 0.0137  # three standard errors
+
+
+def test_weights_are_soft_at_first_and_nearly_one_architecture_at_the_end() -> None:
+    theta = torch.full((6, 4), 0.25)
+
+    def largest(progress: float) -> float:
+        at = StepContext(SPACE, SPACE.groups(), progress, torch.Generator().manual_seed(1))
+        drawn = [Concrete().weights({"operations": theta}, {"operations": theta.log()}, at) for _ in range(50)]
+        return float(torch.stack([d["operations"].amax(1) for d in drawn]).mean())
+
+    assert largest(0.0) < 0.75
+    assert largest(1.0) > 0.97
