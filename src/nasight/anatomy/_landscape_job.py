@@ -74,7 +74,7 @@ def landscape_run(
     """Loss contour, variance map, top eigenvalue and trace around a trained network, kept in the folder `out`.
 
     They are taken on a stratified random choice of `examples` rows of a part of the data (all of them where there are
-    fewer), normalized as in training. `settings` are those of `landscape`. The same call goes on with what a killed one
+    fewer), normalized as in training. `settings` are those of `landscape`. The same call resumes what a killed one
     left; finished, it is read.
     """
     dataset = load(data, folder=data_folder)

@@ -18,7 +18,7 @@ from nasight.spaces.nasbench201 import OPERATIONS as NASBENCH201_OPERATIONS
 
 KINDS = ("connections", "operations")
 ENUMERABLE = 600_000
-"""Up to so many variants are listed where drawing does not find enough."""
+"""Up to this many variants are listed where drawing does not find enough."""
 DRAWS = 50
 """Draws for each variant asked for before that."""
 

@@ -68,7 +68,7 @@ def map_resumable(
 
 
 def worker_count(items: int, workers: int | None = None) -> int:
-    """How many processes work on so many items."""
+    """How many processes work on this number of items."""
     if workers is not None and workers < 1:
         raise RequestError(f"there must be at least 1 worker, got {workers}")
     return max(1, min(workers or cores(), items))

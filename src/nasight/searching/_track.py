@@ -42,7 +42,7 @@ def tracked(progress: Progress | None, track: str | None, run: Path, groups: tup
 
 
 class TensorBoard(Progress):
-    """One event file with a step an epoch: `accuracy/*`, `loss/*`, `entropy`, `drop`, `rate/*`, every weight.
+    """One event file with one step per epoch: `accuracy/*`, `loss/*`, `entropy`, `drop`, `rate/*`, every weight.
 
     The history is the state. A resumed search writes the epochs behind it again, from history.jsonl, into a new file
     and removes the old one: no epoch is there twice or missing, whenever the search was stopped.
@@ -127,4 +127,4 @@ def _summaries() -> Any:
 
 
 def _not_written(folder: Path, error: OSError) -> RunError:
-    return RunError(f"cannot write {folder}: {error.strerror}; the run is intact, go on with --resume without --track")
+    return RunError(f"cannot write {folder}: {error.strerror}; the run is intact, resume it with --resume, without --track")

@@ -48,7 +48,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Evidence:
-    """A decision as measured on so many examples; the local question on the first of them."""
+    """A decision as measured on `examples` examples; the local question on the first of them."""
 
     name: str
     choice: str
@@ -183,7 +183,7 @@ def placed(
 
 
 def first_examples(batches: Batches, examples: int | None) -> list[tuple[Tensor, Tensor]]:
-    """The first so many examples, in the batches they come in; one that is left alone is left out (batch norm)."""
+    """The first `examples` examples, in the batches they come in; one that is left alone is left out (batch norm)."""
     left = sum(len(y) for _, y in batches) if examples is None else examples
     found = []
     for x, y in batches:

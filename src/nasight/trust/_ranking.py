@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from nasight.errors import RequestError
 
 PAIRS_AT_ONCE = 2_000
-"""Up to so many values all pairs are held at once; with more, resamples are sorted one by one."""
+"""Up to this many values, all pairs are held at once; with more, resamples are sorted one by one."""
 
 Floats = NDArray[np.float64]
 

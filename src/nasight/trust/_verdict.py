@@ -82,7 +82,7 @@ def judge(evidence: Evidence, *, level: float = 0.95, least: float = 0.0) -> Ver
 
 
 def corrected(means: list[float], errors: list[float], n: int) -> NDArray[np.float64]:
-    """For each mean the confidence that it is positive when so many are looked at: 1 - k p, not below 0."""
+    """For each mean the confidence that it is positive when this many are looked at: 1 - k p, not below 0."""
     mean, error = np.asarray(means, dtype=np.float64), np.asarray(errors, dtype=np.float64)
     # Without spread a mean of zero says nothing and any other says all.
     sure = np.where(mean > 0, np.inf, np.where(mean < 0, -np.inf, 0.0))

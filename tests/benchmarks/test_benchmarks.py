@@ -1,0 +1,48 @@
+"""The scripts in benchmarks/ have the same flags, and the results in benchmarks/results/ can be read."""
+
+import gzip
+import json
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SCRIPTS = sorted(path for path in (ROOT / "benchmarks").glob("*.py") if not path.name.startswith("_"))
+RESULTS = sorted((ROOT / "benchmarks" / "results").iterdir())
+FLAGS = ("--out", "--data-folder", "--seeds", "--quick")
+
+
+def run(script: Path, *arguments: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The script as `python script arguments` runs it, in this process."""
+    monkeypatch.syspath_prepend(str(script.parent))
+    monkeypatch.setattr(sys, "argv", [str(script), *arguments])
+    runpy.run_path(str(script), run_name="__main__")
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_the_help_of_every_benchmark_lists_the_four_flags(
+    script: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        run(script, "--help", monkeypatch=monkeypatch)
+    listed = re.findall(r"^  (--[a-z-]+)", capsys.readouterr().out, re.MULTILINE)
+    assert set(FLAGS) <= set(listed)
+
+
+@pytest.mark.parametrize("result", RESULTS, ids=lambda path: path.name)
+def test_every_result_is_compressed_json_that_a_document_or_a_script_names(result: Path) -> None:
+    assert json.loads(gzip.decompress(result.read_bytes()))
+    name = re.compile(rf"\b{result.name.removesuffix('.json.gz')}\b")
+    assert any(name.search(path.read_text()) for path in [*SCRIPTS, *(ROOT / "docs").glob("*.md")])
+
+
+def test_a_quick_run_does_not_write_over_a_result(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = ROOT / "benchmarks" / "results" / "ridge.json.gz"
+    with pytest.raises(SystemExit, match="2"):
+        run(ROOT / "benchmarks" / "ridge.py", "--quick", "--out", str(place), monkeypatch=monkeypatch)
+    assert "--quick does not write to benchmarks/results/" in capsys.readouterr().err

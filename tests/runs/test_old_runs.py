@@ -1,0 +1,62 @@
+"""Run folders that version 0.1 wrote are read, judged and resumed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+import nasight
+from nasight.runs import RunFolder, versions
+from nasight.spaces import load
+from nasight.training import load_trained, train
+
+OLD = Path(__file__).parent / "version_0_1"
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    """The folders, as if this Python and this torch had begun them: both refuse to finish what others began."""
+    shutil.copytree(OLD, tmp_path / "old")
+    for file in (tmp_path / "old").glob("*/run.json"):
+        about = json.loads(file.read_text())
+        file.write_text(json.dumps({**about, "versions": versions()}))
+    return tmp_path / "old"
+
+
+def test_a_finished_search_is_read_explained_and_trained(copied: Path) -> None:
+    run = nasight.Run(copied / "search")
+    assert run.finished
+    assert run.architecture in run.space
+    assert nasight.explain(run).decisions
+    assert run.supernet().groups == run.space.groups()
+    assert run.load_data().name == "digits"
+
+
+def test_an_interrupted_search_ends_as_the_finished_one_did(copied: Path) -> None:
+    resumed = nasight.resume(copied / "search-half")
+    whole = nasight.Run(copied / "search")
+    # Other processors round otherwise, so not to the last bit.
+    for mine, its in zip(resumed.history, whole.history, strict=True):
+        assert mine["train_loss"] == pytest.approx(its["train_loss"], rel=1e-4)
+    for name, weights in whole.weights.items():
+        torch.testing.assert_close(resumed.weights[name], weights, atol=1e-4, rtol=1e-3)
+    assert resumed.result["architecture"] == whole.result["architecture"]
+
+
+def test_an_interrupted_search_for_a_cell_is_resumed(copied: Path) -> None:
+    resumed = nasight.resume(copied / "cell-half")
+    assert len(resumed.history) == 2
+    assert resumed.architecture in load("nasbench201", none=False)
+
+
+def test_an_interrupted_training_ends_as_the_finished_one_did(copied: Path) -> None:
+    settings = {"preset": "tiny", "epochs": 2, "examples": 60, "batch_size": 16, "size": {"width": 4}, "threads": 1}
+    resumed = train("mlp", "relu,relu,relu/0,0", "digits", out=copied / "train-half", seed=5, **settings)
+    whole = RunFolder.open(copied / "train", kind="train").result
+    assert whole is not None
+    assert resumed.loss == pytest.approx(whole["loss"], rel=1e-4)
+    assert load_trained(copied / "train") is not None
