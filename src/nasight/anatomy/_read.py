@@ -32,8 +32,11 @@ class Design:
 
     @classmethod
     def of(cls, name: str, space: Space, cells: Mapping[str, CellGraph], arch: Architecture | None = None) -> Design:
-        """The design of these cells; operations that lead nowhere are left out where the output is a sum."""
-        live = {kind: graph if graph.joined else graph.live() for kind, graph in cells.items()}
+        """The design of these cells; operations that compute nothing are left out.
+
+        Where nodes are joined, that is so for what reads a node which nothing enters (published cells with `none`).
+        """
+        live = {kind: graph if graph.joined and graph.reached() else graph.live() for kind, graph in cells.items()}
         idle = sum(len(cells[kind].edges) - len(graph.edges) for kind, graph in live.items())
         return cls(name, space.name, tuple(live.items()), idle, arch if idle else None)
 
@@ -109,8 +112,9 @@ def _described(name: str, text: str) -> Design | None:
         cells = space.read_cells(text)
         if cells is not None:
             known = {published.lower(): published for published in space.published}
-            arch = None if any(graph.joined for graph in cells.values()) else space.parse(text)
-            return Design.of(known.get(text.lower(), name if arch is None else space.name), space, cells, arch)
+            whole = all(graph.joined and graph.reached() for graph in cells.values())
+            arch = None if whole else space.parse(text)
+            return Design.of(known.get(text.lower(), name if any(g.joined for g in cells.values()) else space.name), space, cells, arch)
     return None
 
 

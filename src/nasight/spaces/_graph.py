@@ -96,6 +96,10 @@ class CellGraph:
         edges = tuple(edge for edge in self.edges if edge[0] in reached and edge[1] in used)
         return CellGraph(self.inputs, self.nodes, edges, tuple(node for node in self.joined if node in reached))
 
+    def reached(self) -> bool:
+        """Whether a path leads from an input to every intermediate node."""
+        return set(self.intermediate) <= set(self.layers())
+
     def unused(self) -> tuple[int, ...]:
         """The intermediate nodes that no other node reads: those that NASNet's rule joins."""
         read = {source for source, _, _ in self.edges}

@@ -13,13 +13,19 @@ from nasight.spaces.darts._text import INPUTS, Cell, checked, read
 
 def to_graph(cell: Cell) -> CellGraph:
     """A cell as a graph."""
-    edges = tuple((source, node, operation) for node, source, operation in cell.entries)
+    edges = tuple((source, node, operation) for node, source, operation in cell.entries if operation != "none")
     return CellGraph(INPUTS, len(cell.nodes), edges, cell.concat)
 
 
 def from_graph(kind: str, graph: CellGraph) -> Cell:
-    """A graph as a cell."""
-    return checked(kind, [(target, source, operation) for source, target, operation in graph.edges], graph.joined)
+    """A graph as a cell; a node with one input gets `none` as its other."""
+    entries = list[tuple[int, int, str]]()
+    for node in graph.intermediate:
+        here = [(node, source, operation) for source, _, operation in graph.into(node)]
+        taken = [source for _, source, _ in here]
+        free = [(node, source, "none") for source in range(node) if source not in taken]
+        entries += [*here, *free[: max(2 - len(here), 0)]]
+    return checked(kind, entries, graph.joined)
 
 
 def read_graphs(text: str) -> dict[str, CellGraph] | None:

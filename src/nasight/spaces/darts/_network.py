@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nasight.errors import RequestError
-from nasight.spaces._blocks import ReluConvNorm, stem
+from nasight.spaces._blocks import ReluConvNorm, Zero, stem
 from nasight.spaces.darts._text import INPUTS, Cell
 
 STEM = 3
@@ -68,6 +68,8 @@ class FactorizedConv(nn.Sequential):
 
 def operation(name: str, channels: int, stride: int) -> nn.Module:
     """An operation of a stand-alone network: affine batch norms, and none after pools."""
+    if name == "none":
+        return Zero(stride)
     if name == "skip_connect":
         return nn.Identity() if stride == 1 else FactorizedReduce(channels, channels)
     if name == "max_pool_3x3":

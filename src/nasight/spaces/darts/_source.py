@@ -86,6 +86,8 @@ class {name}(nn.Module):
 def _darts_edge(option: str, source: int, node: int, stride: int, place: int) -> tuple[str, str]:
     """The line that makes the operation of an edge, if it has parameters, and the term of the sum."""
     strided = ", stride=2" if stride == 2 else ""
+    if option == "none":
+        return "", f"torch.zeros_like(x{source}[..., ::{stride}, ::{stride}])"
     if option in ("max_pool_3x3", "avg_pool_3x3"):
         return "", f"{option[:8]}(x{source}{strided})"
     if option == "skip_connect" and stride == 1:

@@ -229,6 +229,18 @@ class Darts(Space):
             kept = {name: option for part in parts for name, option in part.items()}
             yield Architecture(self.name, tuple((d.name, kept.get(d.name, "none")) for d in self.decisions))
 
+    def usable(self, arch: Architecture) -> str | None:
+        """Always in the space proper; a published cell with `none` may cut its output off."""
+        for kind in KINDS:
+            read = cell(arch, kind)
+            reached = set(range(INPUTS))
+            for node, source, operation in read.entries:
+                if operation != "none" and source in reached:
+                    reached.add(node)
+            if not reached.intersection(read.concat):
+                return f"no path of operations leads from the inputs of the {kind} cell to its output"
+        return None
+
     def _of_this_kind(self, arch: Architecture) -> None:
         if arch.space != self.name:
             raise RequestError(f"this architecture is of space {arch.space!r}, not {self.name!r}")

@@ -23,8 +23,11 @@ OPERATIONS = (
     "dil_conv_3x3",
     "dil_conv_5x5",
 )
-WRITTEN = (*OPERATIONS[1:], "sep_conv_7x7", "conv_7x1_1x7")
-"""What a text may name: DARTS's operations, and the two that NASNet's and AmoebaNet's cells need besides."""
+WRITTEN = (*OPERATIONS[1:], "sep_conv_7x7", "conv_7x1_1x7", "none")
+"""What a text may name: DARTS's operations, the two that NASNet's and AmoebaNet's cells need besides, and `none`.
+
+Published cells of random search have `none` where a node takes one input less.
+"""
 
 KINDS = ("normal", "reduce")
 INPUTS = 2
@@ -56,7 +59,7 @@ class Cell:
         named = dict[str, str]()
         for target in self.nodes:
             for source in range(target):
-                options = [o for n, i, o in self.entries if (n, i) == (target, source)]
+                options = [o for n, i, o in self.entries if (n, i) == (target, source) and o != "none"]
                 named[edge_name(kind, source, target)] = "+".join(options) or "none"
         if self.concat != tuple(self.nodes):
             named[f"{kind} concat"] = ",".join(map(str, self.concat))
@@ -64,19 +67,28 @@ class Cell:
 
 
 def cell(arch: Architecture, kind: str) -> Cell:
-    """The normal or the reduction cell of an architecture, of the space proper or not."""
-    entries, joined = list[tuple[int, int, str]](), None
+    """The normal or the reduction cell of an architecture, of the space proper or not.
+
+    A node with fewer than two inputs, as published cells with `none` have, gets `none` on its first free ones.
+    """
+    entries, joined, targets = list[tuple[int, int, str]](), None, set[int]()
     for name, option in arch.choices:
         of, _, edge = name.partition(" ")
         if of != kind:
             continue
         if edge == "concat":
             joined = _numbers(option, kind)
-        elif option != "none":
-            source, _, target = edge.partition("->")
-            if not (source.isdecimal() and target.isdecimal()):
-                raise RequestError(f"decision {name!r} is no edge such as {edge_name(kind, 0, 2)!r}")
+            continue
+        source, _, target = edge.partition("->")
+        if not (source.isdecimal() and target.isdecimal()):
+            raise RequestError(f"decision {name!r} is no edge such as {edge_name(kind, 0, 2)!r}")
+        targets.add(int(target))
+        if option != "none":
             entries.extend((int(target), int(source), operation) for operation in option.split("+"))
+    for target in targets:
+        taken = [source for node, source, _ in entries if node == target]
+        free = [source for source in range(target) if source not in taken]
+        entries += [(target, source, "none") for source in free[: 2 - len(taken)] if len(taken) < 2]
     return checked(kind, sorted(entries, key=lambda e: e[0]), joined)
 
 
