@@ -143,12 +143,12 @@ def convergence(given: argparse.Namespace) -> dict[str, Any]:
     by_data = {}
     for data in given.data:
         mine = [row for row in found if row["data"] == data]
-        cells = summarised(mine, texts)
+        cells = summarized(mine, texts)
         by_data[data] = {"cells": cells, "correlations": correlations(cells)}
     return {"settings": {**settings, "seeds": list(range(given.seeds))}, "data": by_data}
 
 
-def summarised(rows: list[dict[str, Any]], texts: dict[str, Design]) -> list[dict[str, Any]]:
+def summarized(rows: list[dict[str, Any]], texts: dict[str, Design]) -> list[dict[str, Any]]:
     """One row per cell, means over the seeds; the loss that steps are counted to is one that all reach."""
     runs = [(TrainingCurve.from_dict(row["training"]), row) for row in rows]
     target = max(min(p.loss for p in t.curve) for t, _ in runs if not t.diverged or all(r.diverged for r, _ in runs))

@@ -109,10 +109,10 @@ def figure(rows: list[dict[str, Any]], about: dict[str, Any]) -> str:
         f'<text class="big" x="14" y="24">{escape(title)}</text>',
     ]
     x = 14.0
-    for _, label, colour, thick, dash in LINES:
+    for _, label, color, thick, dash in LINES:
         if label:
             parts.append(
-                f'<path d="M{x} 40 h26" stroke="{colour}" stroke-width="{thick}" stroke-dasharray="{dash}"/>'
+                f'<path d="M{x} 40 h26" stroke="{color}" stroke-width="{thick}" stroke-dasharray="{dash}"/>'
                 f'<text x="{x + 32}" y="44">{label}</text>'
             )
             x += 60 + 7 * len(label)
@@ -150,10 +150,10 @@ def panel(
     for depth in depths[::2]:
         x = place(depth, 10.0**low).split()[0]
         parts.append(f'<text class="dim" x="{x}" y="{top + HEIGHT + 15}" text-anchor="middle">{depth}</text>')
-    for key, _, colour, thick, dash in LINES:
+    for key, _, color, thick, dash in LINES:
         points = [place(row["L"], row[key]) for row in rows if row[key] > 0]
         parts.append(
-            f'<polyline points="{" ".join(points)}" fill="none" stroke="{colour}" stroke-width="{thick}" '
+            f'<polyline points="{" ".join(points)}" fill="none" stroke="{color}" stroke-width="{thick}" '
             f'stroke-dasharray="{dash}"/>'
         )
     return "".join(parts)

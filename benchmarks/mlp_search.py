@@ -60,7 +60,7 @@ def weights(runs: list[Run]) -> dict[str, Any]:
         "widest gap in the first layer": sum(run.index(max(run)) == 0 for run in gaps),
         "skips kept": mean_and_deviation([float(sum(value > 0.5 for value in run)) for run in skips]),
         "accuracy": mean_and_deviation([run.history[-1]["valid_accuracy"] for run in runs]),
-        "discretised": mean_and_deviation([run.result["accuracy"] for run in runs]),
+        "discretized": mean_and_deviation([run.result["accuracy"] for run in runs]),
         "seconds": mean_and_deviation([run.result["seconds"] for run in runs]),
         "architectures": [run.result["architecture"] for run in runs],
         "seeds": len(runs),
@@ -83,7 +83,7 @@ def markdown(found: dict[str, dict[str, Any]]) -> str:
         (f"layers of {LAYERS - 1} whose largest weight is relu's or leaky_relu's", "rectified layers"),
         (f"skips of {LAYERS - 2} above 1/2", "skips kept"),
         ("accuracy of the supernet, %", "accuracy"),
-        ("discretised, %", "discretised"),
+        ("discretized, %", "discretized"),
         ("seconds per search", "seconds"),
     ):
         lines.append(f"| {name} | " + " | ".join(shown(*f[key]) for f in found.values()) + " |")

@@ -44,7 +44,7 @@ def main() -> None:
     )
     flags.add_argument("--threads", type=int, default=2)
     flags.add_argument("--cpu-time", action="store_true", help="processor seconds instead of those of a clock")
-    flags.add_argument("--gamma", type=float, default=1e-4, help="of the Gaussian kernel, on standardised pixels")
+    flags.add_argument("--gamma", type=float, default=1e-4, help="of the Gaussian kernel, on standardized pixels")
     flags.add_argument("--seed", type=int, default=0, help="of the features")
     given = flags.read(seeds=2)
     clock = time.process_time if given.cpu_time else time.perf_counter

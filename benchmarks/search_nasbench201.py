@@ -66,7 +66,7 @@ def find(item: Item) -> str:
     return str(search_or_resume(path, data_folder=data_folder, **settings).path)
 
 
-def summarise(runs: list[Run], table: Table | None) -> dict[str, Any]:
+def summarize(runs: list[Run], table: Table | None) -> dict[str, Any]:
     """The figures of one method on one data set, over its seeds."""
     last = [run.history[-1] for run in runs]
     cells = [str(run.result["architecture"]) for run in runs]
@@ -75,7 +75,7 @@ def summarise(runs: list[Run], table: Table | None) -> dict[str, Any]:
         "entropy_quarter": spread([run.history[len(run.history) // 4 - 1]["entropy"] for run in runs], 3),
         "entropy": spread([row["entropy"] for row in last], 3),
         "supernet": spread([row["valid_accuracy"] for row in last]),
-        "discretised": spread([row["discrete_accuracy"] for row in last]),
+        "discretized": spread([row["discrete_accuracy"] for row in last]),
         "drop": spread([row["drop"] for row in last]),
         "skips": spread([float(cell.count("skip_connect")) for cell in cells]),
         "convolutions": spread([float(cell.count("nor_conv")) for cell in cells]),
@@ -114,7 +114,7 @@ def markdown(results: dict[str, dict[str, Any]], random: dict[str, Any] | None) 
         lines += [
             f"### {data}",
             "",
-            "| method | objective | entropy after a quarter | entropy at the end | supernet, % | discretised, % |"
+            "| method | objective | entropy after a quarter | entropy at the end | supernet, % | discretized, % |"
             " lost, points | skips of 6 | convolutions of 6 | seconds |",
             "|---|---|---|---|---|---|---|---|---|---|",
         ]
@@ -122,7 +122,7 @@ def markdown(results: dict[str, dict[str, Any]], random: dict[str, Any] | None) 
             method, objective = key.split(" ")
             lines.append(
                 f"| {method} | {objective} | {r['entropy_quarter']} | {r['entropy']} | {r['supernet']} |"
-                f" {r['discretised']} | {r['drop']} | {r['skips']} | {r['convolutions']} | {r['seconds']} |"
+                f" {r['discretized']} | {r['drop']} | {r['skips']} | {r['convolutions']} | {r['seconds']} |"
             )
         lines.append("")
     if random is not None and "cifar-10" in results:
@@ -182,7 +182,7 @@ def main() -> None:
         results[data] = {}
         for method, objective in wanted:
             runs = [Run(p) for item, p in zip(items, paths, strict=True) if item[:3] == (method, objective, data)]
-            results[data][f"{method} {objective}"] = summarise(runs, table)
+            results[data][f"{method} {objective}"] = summarize(runs, table)
     random = None if table is None else random_cells(table)
     print(markdown(results, random))
     save(given, {"proxy": PROXIES[given.proxy], "results": results, "random": random})

@@ -41,7 +41,7 @@ def main() -> None:
     found = map_resumable(work, items, workers=workers, on_result=lambda _, path: print(path, file=sys.stderr))
     paths = dict(zip(items, found, strict=True))
     lines = [
-        "| epochs | architecture steps | rate | entropy at the end, nats | lost by discretising, points |",
+        "| epochs | architecture steps | rate | entropy at the end, nats | lost by discretizing, points |",
         "|---|---|---|---|---|",
     ]
     rows = []

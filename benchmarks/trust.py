@@ -3,7 +3,7 @@
     python benchmarks/trust.py --data-folder DATA
 
 theorems      Theorem 1 on 10,000 random two-activation problems, Theorem 7 at h = 3 to 8, and the proposition without
-              realisability at several sizes of noise. Two-layer networks with random weights and common activations.
+              realizability at several sizes of noise. Two-layer networks with random weights and common activations.
 nasbench201   verdicts on the searches of search_nasbench201.py (made here where they are not in --work-folder yet),
               against two truths: the loss of every one-decision change on the test part, under the shared weights, and
               the accuracy of the same changes in DATA/nasbench201.csv.gz. Nothing is set on these runs; where more is
@@ -313,8 +313,8 @@ def wilson(right: int, total: int, z: float = 1.96) -> tuple[float, float]:
     if not total:
         return 0.0, 1.0
     p, d = right / total, 1 + z * z / total
-    centre, half = (p + z * z / (2 * total)) / d, z * (p * (1 - p) / total + (z / (2 * total)) ** 2) ** 0.5 / d
-    return centre - half, centre + half
+    center, half = (p + z * z / (2 * total)) / d, z * (p * (1 - p) / total + (z / (2 * total)) ** 2) ** 0.5 / d
+    return center - half, center + half
 
 
 # Part: ranking

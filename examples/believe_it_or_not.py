@@ -12,7 +12,13 @@ def main(epochs: int = 8) -> None:
     """Two searches on the digits, explained together; everything goes to runs/believe."""
     runs = [
         nasight.search(
-            data="digits", preset="tiny", epochs=epochs, seed=seed, out=f"runs/believe/{seed}", overwrite=True
+            data="digits",
+            preset="tiny",
+            epochs=epochs,
+            seed=seed,
+            threads=1,
+            out=f"runs/believe/{seed}",
+            overwrite=True,
         )
         for seed in (0, 1)
     ]

@@ -26,10 +26,10 @@ def build() -> nn.Module:
 def main(epochs: int = 5) -> None:
     """Search and train; everything goes to runs/own."""
     run = nasight.search(
-        build, "gaea-darts", "digits", preset="tiny", epochs=epochs, out="runs/own/search", overwrite=True
+        build, "gaea-darts", "digits", preset="tiny", epochs=epochs, threads=1, out="runs/own/search", overwrite=True
     )
     print("found", run.space.format(run.architecture))
-    result = nasight.train(run.space, run.architecture, "digits", preset="tiny", epochs=epochs)
+    result = nasight.train(run.space, run.architecture, "digits", preset="tiny", epochs=epochs, threads=1)
     print(f"trained from scratch: {result.accuracy:.1f} % on {result.judged_by}, {result.parameters:,} parameters")
 
 

@@ -17,6 +17,7 @@ from nasight.spaces import load as load_space
 def main(epochs: int = 3) -> None:
     """Shared weights by SGD, architecture weights by exponentiated gradient, both on the same batches."""
     torch.manual_seed(0)
+    torch.set_num_threads(1)  # these networks are too small for more
     space, data = load_space("nasbench201", none=False), load_data("digits")
     supernet = space.supernet(data.inputs, data.n_classes, channels=4, cells=1)
     theta = {group.name: group.uniform().requires_grad_() for group in space.groups()}

@@ -23,7 +23,7 @@ from nasight.searching import METHODS, Progress, Run, resume, search
 SETTINGS: dict[str, Any] = {
     "data": "digits",
     "preset": "tiny",
-    "examples": 250,
+    "examples": 160,
     "epochs": 3,
     "batch_size": 16,
     "size": {"channels": 4, "cells": 1},

@@ -127,4 +127,4 @@ def _summaries() -> Any:
 
 
 def _not_written(folder: Path, error: OSError) -> RunError:
-    return RunError(f"cannot write {folder}: {error.strerror}; the run is intact, resume it with --resume, without --track")
+    return RunError(f"cannot write {folder}: {error.strerror}; the run is intact, resume it without --track")

@@ -11,7 +11,7 @@ from torch import nn
 from nasight import searching
 from nasight.errors import RequestError
 from nasight.options import SearchOptions, takes
-from nasight.searching import DEFAULT_METHOD, Method, Progress, Run
+from nasight.searching import DEFAULT_METHOD, METHODS, Method, Progress, Run
 from nasight.spaces import DEFAULT, Space
 from nasight.spaces import load as load_space
 from nasight.studies._train_free import TRAIN_FREE_METHODS, resume_train_free, train_free_search
@@ -39,7 +39,8 @@ def search(
     space : a name (`nasight.spaces.names()`), a `Space`, or an `nn.Module` (or a function that makes one) with
         `Choice`s in it.
     method : a row of the method table (`nasight.searching.METHODS`), its name, or the name of a method without training
-        (eigen, knas, naswot, te-nas, nasi).
+        (eigen, knas, naswot, te-nas, nasi). These score in several processes, so a script that calls them must be
+        guarded by `if __name__ == "__main__":`.
     data : a name, a file, a folder, arrays `(x, y)` or a `Dataset`; see `nasight.data.load`.
     objective : "erm", "bilevel", ...; the first of the method's row by default.
     out : the run folder.
@@ -60,6 +61,8 @@ def search(
     >>> run.architecture in run.space
     True
     """
+    if isinstance(method, str) and method not in METHODS and method not in TRAIN_FREE_METHODS:
+        raise RequestError(f"{METHODS.unknown(method)}; without training there are {', '.join(TRAIN_FREE_METHODS)}")
     if isinstance(method, str) and method in TRAIN_FREE_METHODS:
         if track is not None:
             raise RequestError(
