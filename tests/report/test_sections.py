@@ -48,7 +48,8 @@ NORMAL = PlacedCell("normal", CELL["normal"], space_of(CELL["normal"]))
 BOWL = Landscape(np.linspace(-1, 1, 3), np.full((3, 3), 2.0), None, {"examples": 5})
 ANSWER = AnswerValues(
     heading="m (erm) on s, d", state="unknown", verdict="Not settled.", architecture="a=b", design=None, retrained=None,
-    shared=None, supernet=None, parameters=None, seconds=0.4, advice=(), train_command="nasight train RUN",
+    shared=None, supernet=None, parameters=None, multiply_adds=None,
+    seconds=0.4, advice=(), train_command="nasight train RUN",
 )  # fmt: skip
 LEAST: dict[str, Any] = {
     "answer": ANSWER,
@@ -63,6 +64,7 @@ MOST: dict[str, Any] = {
     "answer": AnswerValues(
         heading="m (erm) on s, d", state="safe", verdict="All safe.", architecture="a=b", design=CELL,
         retrained=RetrainedAccuracy(91.234, 0.5, 3, "the test part"), shared=88.0, supernet=80.0, parameters=1_234_567,
+        multiply_adds=57_000_000,
         seconds=12.0, advice=(Advice("search longer", "it still falls", "nasight search"),), train_command="t",
     ),
     "trust": TrustValues(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from command import run
 
+from command import run
 from nasight.anatomy import read_cells
 from nasight.errors import RequestError
 from nasight.export import ExportDesign, fitted, module_from, python_source, same_outputs

@@ -12,7 +12,7 @@ from typing import Any
 from nasight.architecture import Architecture
 from nasight.errors import RequestError
 from nasight.runs import RunFolder, read_json
-from nasight.spaces import SPACES, CellGraph, Space, load
+from nasight.spaces import SPACES, CellGraph, Space, load, multiply_adds
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,14 @@ class Design:
         paper = space.train_settings.get("paper", {}).get("size", {})
         return space.parameters((3, 32, 32), classes, **{**paper, **size}).built(self.architecture())
 
+    def multiply_adds(self, classes: int = 10, **size: int) -> int:
+        """Multiply-adds of the same network for one example of 32 x 32 pixels, or 224 x 224 with ImageNet's stem."""
+        space = load(self.space)
+        paper = dict(space.train_settings.get("paper", {}).get("size", {}))
+        side = 224 if size.get("stem") else 32
+        network = space.network(self.architecture(), (3, side, side), classes, **{**paper, **size})
+        return multiply_adds(network, (3, side, side))
+
 
 def names() -> tuple[str, ...]:
     """The published cells that `read_cells` knows."""
@@ -114,7 +122,8 @@ def _described(name: str, text: str) -> Design | None:
             known = {published.lower(): published for published in space.published}
             whole = all(graph.joined and graph.reached() for graph in cells.values())
             arch = None if whole else space.parse(text)
-            return Design.of(known.get(text.lower(), name if any(g.joined for g in cells.values()) else space.name), space, cells, arch)
+            own = name if any(graph.joined for graph in cells.values()) else space.name
+            return Design.of(known.get(text.lower(), own), space, cells, arch)
     return None
 
 

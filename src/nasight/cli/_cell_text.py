@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from nasight.cli._shared import count_text
+
 if TYPE_CHECKING:
     from nasight.anatomy import Design
 
@@ -26,6 +28,7 @@ def design_object(design: Design) -> dict[str, Any]:
     found["idle_operations"] = design.idle
     found["architecture"] = of.format(design.architecture()) if whole else None
     found["parameters"] = design.parameters() if whole else None
+    found["multiply_adds"] = design.multiply_adds() if whole else None
     size = of.train_size("paper") or of.size()
     found["network"] = {**size, "stages": of.stages, "inputs": [3, 32, 32], "classes": 10}
     return found
@@ -64,6 +67,7 @@ def design_text(found: dict[str, Any]) -> str:
             + " and ".join(f"{value} {name}" for name, value in size.items() if name in ("channels", "cells", "width"))
             + (" per stage" if size["stages"] > 1 else "")
         )
+        lines.append(f"  multiplies   {count_text(found['multiply_adds'])} (multiply-adds per image of 32 x 32)")
         lines.append(f"  architecture {found['architecture']}")
     if found["svg"] is not None:
         lines.append(f"  drawing      {found['svg']}")

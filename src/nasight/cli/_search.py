@@ -97,7 +97,7 @@ def search(
 ) -> None:
     """Find an architecture with one shared-weights network, or by a score without training."""
     if list_methods:
-        _list(as_json)
+        _list(as_json, preset)
         return
     from nasight import studies
 
@@ -245,10 +245,14 @@ def _most(run: Run) -> float:
     return sum(log(size) for size in sizes) / len(sizes)
 
 
-def _list(as_json: bool) -> None:
+def _list(as_json: bool, preset: str) -> None:
     from dataclasses import asdict
 
     from nasight.searching import METHODS
+
+    if preset == "paper":
+        _list_published(as_json)
+        return
 
     rows = [
         {
@@ -269,6 +273,25 @@ def _list(as_json: bool) -> None:
         for r in rows
     ]
     typer.echo("\n".join(table([("method", "relaxation", "geometry", "objectives", "paper"), *cells])))
+
+
+def _list_published(as_json: bool) -> None:
+    """The protocol under which each method was published, with its source."""
+    from nasight.searching import PUBLISHED
+
+    rows = [
+        {"method": method, "space": family, **dict(p.settings), "source": p.source, "notes": list(p.notes)}
+        for (method, family), p in PUBLISHED.items()
+    ]
+    if as_json:
+        typer.echo(json.dumps({"published": rows}))
+        return
+    for row in rows:
+        values = {key: value for key, value in row.items() if key not in ("method", "space", "source", "notes", "size")}
+        sizes = ", ".join(f"{value} {key}" for key, value in row["size"].items())
+        settings = ", ".join(f"{key} {value}" for key, value in values.items())
+        lines = [f"{row['method']} on {row['space']}: {sizes}; {settings}", f"  source: {row['source']}"]
+        typer.echo("\n".join([*lines, *(f"  note: {note}" for note in row["notes"])]))
 
 
 def _geometry(geometry: Any) -> str:

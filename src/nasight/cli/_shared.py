@@ -116,6 +116,18 @@ def table(rows: list[tuple[str, ...]]) -> list[str]:
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
+def count_text(number: int) -> str:
+    """A count of multiply-adds with three digits.
+
+    >>> count_text(574_123_456), count_text(9_500)
+    ('574 M', '9.5 k')
+    """
+    for unit, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if number >= unit:
+            return f"{number / unit:.3g}{letter}"
+    return str(number)
+
+
 def epochs_text(number: int) -> str:
     """1 -> '1 epoch', 2 -> '2 epochs'."""
     return f"{number} epoch{'' if number == 1 else 's'}"

@@ -22,6 +22,7 @@ from nasight.cli._shared import (
     Layers,
     Width,
     choice,
+    count_text,
     epochs_text,
     examples,
     given,
@@ -49,7 +50,8 @@ def train(
         option("A data set by name, an .npz file or an image folder (default: the run's, else digits).", group=WHAT),
     ] = None,
     preset: Annotated[
-        str, choice("tiny, small or paper: size, epochs and learning rates together.", group=LENGTH)
+        str,
+        choice("tiny, small or paper (darts: imagenet too): size, epochs and learning rates together.", group=LENGTH),
     ] = "small",
     seeds: Annotated[int, choice("Train this many times, with seeds from --seed on.", metavar="N", group=LENGTH)] = 3,
     epochs: Annotated[int | None, setting(TrainOptions, "epochs")] = None,
@@ -63,7 +65,10 @@ def train(
     batch_size: Annotated[int | None, setting(TrainOptions, "batch_size")] = None,
     lr: Annotated[float | None, setting(TrainOptions, "lr")] = None,
     lr_min: Annotated[float | None, setting(TrainOptions, "lr_min")] = None,
+    schedule: Annotated[str | None, setting(TrainOptions, "schedule")] = None,
+    lr_warmup: Annotated[int | None, setting(TrainOptions, "lr_warmup")] = None,
     weight_decay: Annotated[float | None, setting(TrainOptions, "weight_decay")] = None,
+    label_smoothing: Annotated[float | None, setting(TrainOptions, "label_smoothing")] = None,
     clip: Annotated[float | None, setting(TrainOptions, "clip")] = None,
     augment: Annotated[bool | None, setting(TrainOptions, "augment", "--augment/--no-augment")] = None,
     cutout: Annotated[int | None, setting(TrainOptions, "cutout")] = None,
@@ -97,6 +102,9 @@ def train(
         batch_size=batch_size,
         lr=lr,
         lr_min=lr_min,
+        schedule=schedule,
+        lr_warmup=lr_warmup,
+        label_smoothing=label_smoothing,
         weight_decay=weight_decay,
         clip=clip,
         augment=augment,
@@ -142,10 +150,16 @@ def _seeds(count: int, first: int, listed: str | None) -> list[int]:
         raise RequestError(f"--seed-list must be whole numbers joined by commas, got {listed!r}") from None
 
 
+def _costs(summary: Summary) -> list[str]:
+    if summary.multiply_adds is None:  # a result of version 0.1
+        return []
+    return [f"  multiplies   {count_text(summary.multiply_adds)} (multiply-adds per example)"]
+
+
 def _object(summary: Summary) -> dict[str, Any]:
     keys = ("architecture", "space", "data", "judged_by", "seeds", "accuracy", "mean", "spread")
     values = summary.to_dict()
-    return {key: values[key] for key in (*keys, "parameters", "epochs", "seconds", "out")}
+    return {key: values[key] for key in (*keys, "parameters", "multiply_adds", "epochs", "seconds", "out")}
 
 
 def _text(summary: Summary) -> str:
@@ -157,6 +171,11 @@ def _text(summary: Summary) -> str:
         f"  accuracy     {summary.mean:.2f}{spread} % over {len(summary.seeds)} seed{'s' if several else ''}, "
         f"on {summary.judged_by}",
         f"  parameters   {summary.parameters:,}",
+        *(
+            []
+            if summary.multiply_adds is None
+            else [f"  multiply-adds {count_text(summary.multiply_adds)} per example"]
+        ),
         f"  seconds      {summary.seconds:.1f}" + (", summed over the seeds" if several else ""),
         f"  weights      {summary.out}",
     ]

@@ -12,6 +12,7 @@ from torch.nn.functional import cross_entropy
 from nasight.gradients import coupled_norm, gradient_moments, norms_as
 from nasight.kernels._empirical import empirical_ntk, extreme_eigenvalues, ntk_trace
 from nasight.kernels._patterns import activation_patterns, distinct
+from nasight.spaces import multiply_adds
 
 CROSS_ENTROPY = partial(cross_entropy, reduction="none")
 
@@ -81,21 +82,7 @@ def params(network: nn.Module, x: Tensor, y: Tensor) -> float:
 
 def flops(network: nn.Module, x: Tensor, y: Tensor) -> float:
     """Floating-point operations of the convolutions and linear layers for one example, two per product."""
-    counts: list[float] = []
-
-    def count(layer: nn.Module, args: tuple[Tensor, ...], out: Tensor) -> None:
-        assert isinstance(layer.weight, Tensor)
-        counts.append(2.0 * out.numel() * layer.weight[0].numel())
-
-    layers = [m for m in network.modules() if isinstance(m, (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Linear))]
-    handles = [layer.register_forward_hook(count) for layer in layers]
-    try:
-        with torch.no_grad(), norms_as(network, coupled_norm):
-            network(x)
-    finally:
-        for handle in handles:
-            handle.remove()
-    return sum(counts) / len(x)
+    return 2.0 * multiply_adds(network, tuple(x.shape[1:]))
 
 
 def _patterns(network: nn.Module, x: Tensor) -> Tensor:

@@ -77,7 +77,7 @@ class Engine:
         self.params = geometry.initial(self.theta_groups, self.generator("theta", *keys))
         self._policy = Policy(geometry, questions, self.params) if isinstance(geometry, Distribution) else None
         self.weight_optimizer = torch.optim.SGD(
-            self.supernet.parameters(), s.lr, momentum=s.momentum, weight_decay=s.weight_decay
+            self.supernet.parameters(), s.lr, momentum=s.momentum, nesterov=s.nesterov, weight_decay=s.weight_decay
         )
         self.arch_lr = 0.0
         self.arch_optimizer: torch.optim.Optimizer | None = None

@@ -22,11 +22,12 @@ from nasight.runs import DataRecord, RunFolder
 from nasight.searching._constraint import check_limit, constrained
 from nasight.searching._engine import Engine
 from nasight.searching._progress import Progress
+from nasight.searching._published import PUBLISHED
 from nasight.searching._run import Run
 from nasight.searching._settings import resolve
 from nasight.searching._track import check_track, tracked
 from nasight.searching.methods import Method, method_row
-from nasight.spaces import DEFAULT, Group, ModuleSpace, Space, search_options
+from nasight.spaces import DEFAULT, Group, ModuleSpace, Space, family_of, search_options
 from nasight.spaces import load as load_space
 
 CANDIDATES_WHILE_SEARCHING = 10
@@ -76,7 +77,11 @@ def search(
     given: dict[str, Any] = dict(settings)
     if given.pop("top", None) is not None:
         raise RequestError(f"top is for methods without training, not for {row.name!r}")
-    found, name = chosen_space(space, given.pop("space_options", None), none=given.pop("none", None))
+    none = given.pop("none", None)
+    published = PUBLISHED.get((row.name, family_of(space))) if preset == "paper" else None
+    if none is None and published is not None:
+        none = published.settings.get("none")
+    found, name = chosen_space(space, given.pop("space_options", None), none=none)
     dataset = load_data(data, folder=data_folder)
     resolved = resolve(
         row,

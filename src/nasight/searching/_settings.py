@@ -9,6 +9,7 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from nasight.errors import RequestError
+from nasight.searching._published import PUBLISHED
 from nasight.searching._units import read_count, read_milliseconds
 from nasight.searching.methods import Method
 from nasight.spaces import Space
@@ -40,12 +41,14 @@ class SearchSettings(BaseModel):
     lr: float = Field(gt=0, allow_inf_nan=False)
     lr_min: float = Field(ge=0, allow_inf_nan=False)
     momentum: float = Field(default=0.9, ge=0, lt=1)
+    nesterov: bool = False
     weight_decay: float = Field(default=3e-4, ge=0, allow_inf_nan=False)
     clip: float = Field(default=5.0, gt=0, allow_inf_nan=False)
     arch_lr: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     examples: int | None = Field(default=None, ge=4)
     share: float | None = Field(default=None, gt=0, le=1)
-    validation: float = Field(default=0.2, gt=0, lt=1)
+    validation: float = Field(default=0.2, ge=0, lt=1)
+    """The share held out to measure with; 0: none, as in most papers: figures are of rows that were learned from."""
     resolution: int | None = Field(default=None, ge=4)
     augment: bool = True
     candidates: int = Field(default=0, ge=0)
@@ -61,6 +64,12 @@ class SearchSettings(BaseModel):
     seed: int = Field(default=0, ge=0)
     threads: int = Field(ge=1)
     checkpoint_seconds: float = Field(default=60.0, ge=0)
+
+
+def protocol_of(method: Method, space: Space) -> dict[str, Any]:
+    """The settings under which a method was published on such a space; empty where none are known."""
+    found = PUBLISHED.get((method.name, space.family))
+    return {} if found is None else dict(found.settings)
 
 
 def resolve(
@@ -85,6 +94,9 @@ def resolve(
     if isinstance(given.get("max_latency"), str):
         given["max_latency"] = read_milliseconds(given["max_latency"])
     schedule = method.schedule
+    published = protocol_of(method, space) if preset == "paper" else {}
+    published.pop("none", None)
+    objective = objective or published.pop("objective", None)
     values: dict[str, Any] = {
         "space": name or space.name,
         "method": method.name,
@@ -97,16 +109,18 @@ def resolve(
         "candidates": method.candidates,
         "threads": torch.get_num_threads(),
         **AMOUNTS[preset],
+        **published,
         **given,
     }
-    values["size"] = {**space.search_sizes.get(preset, {}), **given.get("size", {})}
+    values["size"] = {**space.search_sizes.get(preset, {}), **published.get("size", {}), **given.get("size", {})}
     if given.get("share") is not None and "examples" not in given:
         values["examples"] = None
     epochs = values["epochs"]
     if isinstance(epochs, int):
-        if "schedule_epochs" not in given:
+        known = given if "epochs" in given else {**published, **given}
+        if "schedule_epochs" not in known:
             values["schedule_epochs"] = round(space.cosine_stretch * epochs)
-        if "warmup" not in given:
+        if "warmup" not in known:
             values["warmup"] = int(schedule.warmup * epochs)
         if 1 <= epochs <= int(values["warmup"]) and method.geometry.moves:
             raise RequestError(f"{epochs} epochs leave none for the architecture after {values['warmup']} of warm-up")

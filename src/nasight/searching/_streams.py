@@ -43,12 +43,15 @@ class Streams:
         total = round(s.share * len(y)) if s.share is not None else min(s.examples or len(y), len(y))
         held_out = round(s.validation * total)
         parts = [(total - held_out + 1) // 2, (total - held_out) // 2] if halves else [total - held_out]
-        if min([*parts, held_out]) < max(2, dataset.n_classes):
+        asked = [*parts, held_out] if s.validation else parts
+        if min(asked) < max(2, dataset.n_classes):
             raise RequestError(
                 f"{total} training rows are too few for {dataset.n_classes} classes: the split into "
-                f"{' + '.join(map(str, [*parts, held_out]))} rows needs one of each class in every part"
+                f"{' + '.join(map(str, asked))} rows needs one of each class in every part"
             )
-        *search, validation = split_indices(y, [*parts, held_out], generator_for(s.seed, "split"))
+        search = split_indices(y, asked, generator_for(s.seed, "split"))
+        # Nothing held out, as in papers: figures are of the half that the architecture learns from, or of a part.
+        validation = search.pop() if s.validation else search[-1] if halves else _part(search[0], y, s.seed)
         prepared = prepare(dataset, torch.cat(search))
         streams = {"weights": search[0], "architecture": search[-1]}
         self.loaders: dict[str, Loader] = {
@@ -62,6 +65,12 @@ class Streams:
         size = math.ceil(len(shuffled) / parts_of_validation)
         self.validation = list(batches(x, y, size=size, mean=prepared.mean, std=prepared.std))
         self.candidate_batch = next(batches(x, y, size=CANDIDATE_BATCH, mean=prepared.mean, std=prepared.std))
+
+
+def _part(rows: Tensor, labels: Tensor, seed: int) -> Tensor:
+    """A fifth of the rows, every class in proportion."""
+    (chosen,) = split_indices(labels[rows], [max(len(rows) // 5, 1)], generator_for(seed, "monitored"))
+    return rows[chosen]
 
 
 def resized(dataset: Dataset, resolution: int | None) -> Dataset:

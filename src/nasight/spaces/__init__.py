@@ -2,10 +2,11 @@
 
 from nasight.spaces._alternatives import Alternatives
 from nasight.spaces._base import PRESETS, Space
+from nasight.spaces._cost import multiply_adds
 from nasight.spaces._graph import CellGraph, Edge
 from nasight.spaces._groups import Decision, Group, Weights
 from nasight.spaces._parameters import Parameters
-from nasight.spaces._registry import DEFAULT, SPACES, load, names, register, search_options
+from nasight.spaces._registry import DEFAULT, SPACES, family_of, load, names, register, search_options
 from nasight.spaces._source import Source
 from nasight.spaces._supernet import Supernet
 from nasight.spaces.module import Choice, ModuleSpace
@@ -26,7 +27,9 @@ __all__ = [
     "Space",
     "Supernet",
     "Weights",
+    "family_of",
     "load",
+    "multiply_adds",
     "names",
     "register",
     "search_options",

@@ -47,6 +47,8 @@ class Space(ABC):
 
     sizes: ClassVar[Mapping[str, int]] = {}
     """The size settings of `network` and `supernet`, with their defaults."""
+    optional_sizes: ClassVar[Mapping[str, int]] = {}
+    """Further size settings, with what holds where they are not given; they are at least that."""
     search_sizes: ClassVar[Mapping[str, Mapping[str, int]]] = {}
     """Preset -> the size of the supernet; `sizes` where a preset is not listed."""
     train_settings: ClassVar[Mapping[str, Mapping[str, Any]]] = {
@@ -229,13 +231,16 @@ class Space(ABC):
     def size(self, **given: Any) -> dict[str, int]:
         """The size settings with these changes; unknown names are refused."""
         for key, value in given.items():
-            if key not in self.sizes:
+            known = {**self.sizes, **self.optional_sizes}
+            if key not in known:
                 raise RequestError(
-                    f"space {self.name!r} has no size {key!r}; it has {', '.join(sorted(self.sizes)) or 'none'}"
+                    f"space {self.name!r} has no size {key!r}; it has {', '.join(sorted(known)) or 'none'}"
                 )
-            if not isinstance(value, Integral) or value < 1:
-                raise RequestError(f"size {key!r} must be a whole number of at least 1, got {value!r}")
-        return {**self.sizes, **given}
+            least = self.optional_sizes.get(key, 1)
+            if not isinstance(value, Integral) or value < least:
+                raise RequestError(f"size {key!r} must be a whole number of at least {least}, got {value!r}")
+        usual = self.optional_sizes
+        return {**self.sizes, **{key: value for key, value in given.items() if usual.get(key) != value}}
 
     def train_size(self, preset: str) -> dict[str, int] | None:
         """The size at which networks of this preset are trained from scratch; None where there is no such preset."""

@@ -82,6 +82,13 @@ def search_options(name: str) -> dict[str, Any]:
     return dict(declared)
 
 
+def family_of(space: object) -> str:
+    """The family of a space given by name or as it is; for a name no space is made, where its class declares it."""
+    if isinstance(space, Space):
+        return space.family
+    return load(space).family if isinstance(space, str) and space in SPACES else ""
+
+
 def load(name: str | Space | nn.Module | Callable[[], nn.Module], **options: Any) -> Space:
     """The space that a name, a file or a model means.
 

@@ -113,3 +113,19 @@ MAX_POOL = """
 def max_pool(x: Tensor, stride: int = 1) -> Tensor:
     return F.max_pool2d(x, 3, stride, 1)
 """
+
+HALVING_STEM = '''
+class HalvingStem(nn.Module):
+    """Three convolutions of stride 2 before the cells: the outputs after two and after three of them."""
+
+    def __init__(self, channels_in: int, channels: int) -> None:
+        super().__init__()
+        half = channels // 2
+        first = [nn.Conv2d(channels_in, half, 3, 2, 1, bias=False), nn.BatchNorm2d(half), nn.ReLU()]
+        self.two = nn.Sequential(*first, nn.Conv2d(half, channels, 3, 2, 1, bias=False), nn.BatchNorm2d(channels))
+        self.three = ReluConvNorm(channels, channels, 3, 2)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        two = self.two(x)
+        return two, self.three(two)
+'''

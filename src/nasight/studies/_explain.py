@@ -134,6 +134,11 @@ class _Read:
     @property
     def notes(self) -> list[str]:
         notes = [SHARED]
+        if not self.settings.validation:
+            notes.append(
+                "the search held no examples out: what is measured here is of examples that it learned from, "
+                "so confidences are too high"
+            )
         method = self.run.method
         if self.sampled:
             notes.append(

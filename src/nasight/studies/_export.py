@@ -17,7 +17,7 @@ from nasight.errors import RequestError
 from nasight.export import ExportDesign, fitted, module_from, python_source, same_outputs, to_onnx, to_torch_export
 from nasight.reproducible import seeded
 from nasight.runs import RunFolder, read_json, write_atomic
-from nasight.spaces import Space
+from nasight.spaces import Space, multiply_adds
 from nasight.spaces import load as load_space
 from nasight.training import TrainSettings, load_trained, parts, settings_for
 
@@ -79,7 +79,7 @@ def write_export(
     """Write these files, each checked against nasight's own network first; what was written, and how far it differs."""
     network, design, apart = what.network(), what.design, list[float]()
     counted = (p.numel() for name, p in network.named_parameters() if not name.startswith("auxiliary."))
-    written: dict[str, Any] = {"parameters": sum(counted)}
+    written: dict[str, Any] = {"parameters": sum(counted), "multiply_adds": multiply_adds(network, design.inputs)}
     if python is not None:
         found, difference = _write_python(what, network, python)
         written |= found

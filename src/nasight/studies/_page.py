@@ -59,13 +59,16 @@ class _Training:
 
     accuracy: RetrainedAccuracy
     parameters: int
+    multiply_adds: int | None
 
     @classmethod
     def of(cls, summary: Mapping[str, Any]) -> _Training:
         mean, spread = _finite(summary["mean"]), summary["spread"]
         seeds, judged_by = len(summary["seeds"]), str(summary["judged_by"])
         spread = None if spread is None else _finite(spread)
-        return cls(RetrainedAccuracy(mean, spread, seeds, judged_by), int(summary["parameters"]))
+        products = summary.get("multiply_adds")
+        accuracy = RetrainedAccuracy(mean, spread, seeds, judged_by)
+        return cls(accuracy, int(summary["parameters"]), None if products is None else int(products))
 
 
 def run_page(subject: Subject) -> str:
@@ -106,6 +109,7 @@ def _answer(subject: Subject) -> AnswerValues:
         shared=result["accuracy"],
         supernet=run.history[-1]["valid_accuracy"],
         parameters=trained[0].parameters if trained else _parameters(run),
+        multiply_adds=trained[0].multiply_adds if trained else None,
         seconds=result["seconds"],
         advice=explanation.advice,
         train_command=_train_command(run),

@@ -17,7 +17,7 @@ from nasight.data import Dataset, prepare
 from nasight.errors import RequestError, RunError
 from nasight.reproducible import generator_for, seeded
 from nasight.runs import DataRecord
-from nasight.spaces import Space
+from nasight.spaces import Space, multiply_adds
 from nasight.training._result import EpochRow, TrainingResult
 from nasight.training._rows import parts
 from nasight.training._settings import TrainSettings
@@ -47,7 +47,7 @@ class Job:
             "space": self.file or self.space.name,
             "architecture": self.space.format(self.arch),
             "data": DataRecord.of(self.data).to_dict(),
-            "settings": self.settings.model_dump(),
+            "settings": self.settings.kept(),
             "seed": self.seed,
         }
 
@@ -145,7 +145,7 @@ class Trainer:
     def set_rates(self) -> float:
         """The learning rate of this epoch, which is returned, and its drop path."""
         settings, share = self.settings, self.epoch / self.settings.epochs
-        lr = settings.lr_min + (settings.lr - settings.lr_min) * (1 + math.cos(math.pi * share)) / 2
+        lr = settings.rate(self.epoch)
         for group in self.optimizer.param_groups:
             group["lr"] = lr
         if hasattr(self.network, "drop_path"):
@@ -169,6 +169,7 @@ class Trainer:
             loss=last.test_loss,
             judged_by=self.judged_by,
             parameters=sum(p.numel() for p in counted.parameters()),
+            multiply_adds=multiply_adds(counted, job.data.inputs),
             epochs=self.settings.epochs,
             seconds=self.seconds,
             curve=tuple(self.rows),
@@ -187,8 +188,11 @@ class Trainer:
         with seeded(*keys):
             out = self.network(x)
         logits, auxiliary = out if isinstance(out, tuple) else (out, None)
-        loss = functional.cross_entropy(logits, y)
-        total = loss if auxiliary is None else loss + AUXILIARY_WEIGHT * functional.cross_entropy(auxiliary, y)
+        smooth = self.settings.label_smoothing
+        loss = functional.cross_entropy(logits, y, label_smoothing=smooth)
+        total = loss
+        if auxiliary is not None:
+            total = loss + AUXILIARY_WEIGHT * functional.cross_entropy(auxiliary, y, label_smoothing=smooth)
         value = total.item()
         if not math.isfinite(value):
             self._diverged("training loss", value)

@@ -43,6 +43,8 @@ class TrainingResult:
     seconds: float
     curve: tuple[EpochRow, ...]
     out: str | None = None
+    multiply_adds: int | None = None
+    """Of one example; None in results of version 0.1."""
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "curve": [asdict(row) for row in self.curve]}
@@ -72,6 +74,7 @@ class Summary:
     seconds: float
     out: str | None
     results: tuple[TrainingResult, ...]
+    multiply_adds: int | None = None
 
     @classmethod
     def of(cls, results: Sequence[TrainingResult], out: str | None) -> Summary:
@@ -90,6 +93,7 @@ class Summary:
             seconds=sum(result.seconds for result in results),
             out=out,
             results=tuple(results),
+            multiply_adds=first.multiply_adds,
         )
 
     def to_dict(self) -> dict[str, Any]:

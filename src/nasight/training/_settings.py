@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+import math
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -14,12 +15,20 @@ from nasight.errors import RequestError
 from nasight.spaces import PRESETS, Space
 from nasight.spaces import load as load_space
 
+LATER = ("schedule", "lr_warmup", "label_smoothing")
+"""Settings that run folders of version 0.1 do not have."""
+DECAY, TAIL = 0.97, 5
 HELD_OUT = 0.2
 """The share of the training rows that judges a network where the data has no test part."""
 
 
 class TrainSettings(BaseModel):
-    """SGD with momentum and a learning rate that falls along a cosine, epoch by epoch, from `lr` to `lr_min`.
+    """SGD with momentum and a learning rate that falls epoch by epoch from `lr`.
+
+    `schedule`: along a "cosine" to `lr_min`; "linear" as PC-DARTS trains on ImageNet, a straight line to zero whose
+    last five epochs are a fifth of it; or "exponential", 0.97 times the rate before (DARTS on ImageNet). In the first
+    `lr_warmup` epochs it rises in a straight line instead. `label_smoothing` is the part of the target that all
+    classes share in training.
 
     `drop_path` is the probability at the end; it rises linearly from 0 over the epochs. `auxiliary` adds a
     second head whose loss counts 0.4 (DARTS). `share` is the part of the training rows learned from, and
@@ -34,6 +43,8 @@ class TrainSettings(BaseModel):
     batch_size: int = Field(96, ge=2)
     lr: float = Field(0.025, gt=0)
     lr_min: float = Field(0.0, ge=0)
+    schedule: Literal["cosine", "linear", "exponential"] = "cosine"
+    lr_warmup: int = Field(0, ge=0)
     momentum: float = Field(0.9, ge=0, lt=1)
     nesterov: bool = False
     weight_decay: float = Field(3e-4, ge=0)
@@ -42,6 +53,7 @@ class TrainSettings(BaseModel):
     cutout: int = Field(0, ge=0)
     auxiliary: bool = False
     drop_path: float = Field(0.0, ge=0, lt=1)
+    label_smoothing: float = Field(0.0, ge=0, lt=1)
     examples: int | None = Field(None, ge=2)
     share: float = Field(1.0, gt=0, le=1)
     validation: float | str = "test"
@@ -70,6 +82,23 @@ class TrainSettings(BaseModel):
             raise ValueError(f"cutout {self.cutout} is augmentation, which augment=False turns off")
         return self
 
+    def kept(self) -> dict[str, Any]:
+        """The settings as a run folder keeps them: those that came later are left out where they change nothing."""
+        usual = {name: type(self).model_fields[name].default for name in LATER}
+        return {name: value for name, value in self.model_dump().items() if usual.get(name, ...) != value}
+
+    def rate(self, epoch: int) -> float:
+        """The learning rate of an epoch, counted from 0."""
+        if epoch < self.lr_warmup:
+            return self.lr * (epoch + 1) / self.lr_warmup
+        if self.schedule == "exponential":
+            return float(self.lr * DECAY**epoch)
+        if self.schedule == "linear":
+            whole = max(self.epochs - TAIL, 1)
+            left = self.epochs - epoch
+            return self.lr * ((whole - epoch) / whole if left > TAIL else left / (whole * TAIL))
+        return self.lr_min + (self.lr - self.lr_min) * (1 + math.cos(math.pi * epoch / self.epochs)) / 2
+
 
 def settings_for(space: Space | str, preset: str = "small", **changes: Any) -> TrainSettings:
     """The settings of a preset for this space, with these changes; sizes not named keep the preset's.
@@ -93,7 +122,7 @@ def label(space: Space, preset: str, settings: TrainSettings) -> str:
     """The folder name of these settings: the preset, with a digest of the settings where they differ from it."""
     if settings == settings_for(space, preset):
         return preset
-    content = json.dumps(settings.model_dump(), sort_keys=True)
+    content = json.dumps(settings.kept(), sort_keys=True)
     return f"{preset}-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
 
 

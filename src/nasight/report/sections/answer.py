@@ -48,6 +48,7 @@ class AnswerValues:
     supernet: float | None
     """The accuracy of all architectures mixed, percent."""
     parameters: int | None
+    multiply_adds: int | None
     """Parameters of its network; None: unknown."""
     seconds: float
     """What the search took."""
@@ -92,6 +93,7 @@ TEMPLATE = """
     <div><dt>size</dt><dd>
     {% if values.parameters %}
       {{ values.parameters|number }} <small>parameters</small>
+      {% if values.multiply_adds %}<small>{{ values.multiply_adds|number }} multiply-adds per example</small>{% endif %}
     {% else %}
       unknown
     {% endif %}

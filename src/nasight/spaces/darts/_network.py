@@ -9,11 +9,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nasight.errors import RequestError
-from nasight.spaces._blocks import ReluConvNorm, Zero, stem
+from nasight.spaces._blocks import ReluConvNorm, Zero
+from nasight.spaces._blocks import stem as plain_stem
 from nasight.spaces.darts._text import INPUTS, Cell
 
 STEM = 3
 """The stem has this many times the channels of the first cell."""
+HALVINGS = 3
+"""The size "stem" of ImageNet's form: this many convolutions of stride 2."""
 
 
 class FactorizedReduce(nn.Module):
@@ -146,8 +149,56 @@ class AuxiliaryHead(nn.Sequential):
         )
 
 
+class ImageNetAuxiliaryHead(nn.Sequential):
+    """The same for large images, as DARTS released it: without a norm after the second convolution."""
+
+    def __init__(self, channels: int, classes: int) -> None:
+        super().__init__(
+            nn.ReLU(),
+            nn.AvgPool2d(5, 2, count_include_pad=False),
+            nn.Conv2d(channels, 128, 1, bias=False),
+            nn.BatchNorm2d(128),
+            nn.ReLU(),
+            nn.Conv2d(128, 768, 2, bias=False),
+            nn.ReLU(),
+            nn.AdaptiveAvgPool2d(1),
+            nn.Flatten(),
+            nn.Linear(768, classes),
+        )
+
+
+class HalvingStem(nn.Module):
+    """Three convolutions of stride 2 before the cells (ImageNet): the outputs after two and after three of them."""
+
+    def __init__(self, channels_in: int, channels: int, *, running: bool = True) -> None:
+        super().__init__()
+        half = channels // 2
+        self.two = nn.Sequential(
+            nn.Conv2d(channels_in, half, 3, 2, 1, bias=False),
+            nn.BatchNorm2d(half, track_running_stats=running),
+            nn.ReLU(),
+            nn.Conv2d(half, channels, 3, 2, 1, bias=False),
+            nn.BatchNorm2d(channels, track_running_stats=running),
+        )
+        self.three = ReluConvNorm(channels, channels, 3, 2, running=running)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        two = self.two(x)
+        return two, self.three(two)
+
+
+def check_stem(stem: int) -> None:
+    """Refuse a number of halvings that no paper has."""
+    if stem not in (0, HALVINGS):
+        raise RequestError(
+            f"size 'stem' is 0 (small images) or {HALVINGS} (three halvings, as for ImageNet), got {stem}"
+        )
+
+
 class DartsNetwork(nn.Module):
     """Stem, cells with a reduction after each third, global pooling, linear layer.
+
+    With `stem` = 3 the image is halved three times before the cells, as papers do for ImageNet.
 
     With `auxiliary`, `forward` gives (logits, auxiliary logits) in training and logits otherwise. `drop_path` is
     the probability of dropping a path, which a trainer raises as it goes; `generator` is its source of chance.
@@ -161,17 +212,19 @@ class DartsNetwork(nn.Module):
         *,
         channels: int,
         cells: int,
+        stem: int = 0,
         auxiliary: bool = False,
         drop_path: float = 0.0,
     ) -> None:
         super().__init__()
+        check_stem(stem)
         self._drop = DropPath()
         self.drop_path = drop_path
         reductions = (cells // 3, 2 * cells // 3)
         self._auxiliary_at = reductions[1]
-        self.stem = stem(inputs[0], STEM * channels)
-        before = last = STEM * channels
-        reduced = False
+        self.stem = HalvingStem(inputs[0], channels) if stem else plain_stem(inputs[0], STEM * channels)
+        before = last = channels if stem else STEM * channels
+        reduced = bool(stem)
         self.cells = nn.ModuleList()
         for index in range(cells):
             reduce = index in reductions
@@ -181,8 +234,9 @@ class DartsNetwork(nn.Module):
             self.cells.append(cell)
             before, last, reduced = last, cell.channels, reduce
             if auxiliary and index == reductions[1]:
-                _check_auxiliary(inputs, len(set(reductions)))
-                self.auxiliary: nn.Module | None = AuxiliaryHead(cell.channels, classes)
+                _check_auxiliary(inputs, stem + len(set(reductions)), 7 if stem else 8)
+                head = ImageNetAuxiliaryHead if stem else AuxiliaryHead
+                self.auxiliary: nn.Module | None = head(cell.channels, classes)
         if not auxiliary:
             self.auxiliary = None
         self.head = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(last, classes))
@@ -206,7 +260,8 @@ class DartsNetwork(nn.Module):
         self._drop.generator = generator
 
     def forward(self, x: Tensor) -> Tensor | tuple[Tensor, Tensor]:
-        before = last = self.stem(x)
+        out = self.stem(x)
+        before, last = out if isinstance(out, tuple) else (out, out)
         auxiliary: Tensor | None = None
         for index, cell in enumerate(self.cells):
             before, last = last, cell(before, last)
@@ -216,14 +271,14 @@ class DartsNetwork(nn.Module):
         return logits if auxiliary is None else (logits, auxiliary)
 
 
-def _check_auxiliary(inputs: tuple[int, ...], reductions: int) -> None:
+def _check_auxiliary(inputs: tuple[int, ...], reductions: int, least: int) -> None:
     side = min(inputs[1:])
     for _ in range(reductions):
         side = (side + 1) // 2
-    # A 5x5 pool of stride 3 must leave two pixels a side for the 2x2 convolution.
-    if side < 8:
+    # A 5x5 pool of stride 3 (large images: 2) must leave two pixels per side for the 2x2 convolution.
+    if side < least:
         raise RequestError(
-            f"images of {inputs[1]}x{inputs[2]} are too small for the auxiliary head, which needs 8x8 pixels after"
-            f" {reductions} reductions and gets {side}; leave it out or take images of at least"
-            f" {7 * 2**reductions + 1} pixels a side"
+            f"images of {inputs[1]}x{inputs[2]} are too small for the auxiliary head, which needs {least}x{least}"
+            f" pixels after {reductions} reductions and gets {side}; leave it out or take images of at least"
+            f" {(least - 1) * 2**reductions + 1} pixels per side"
         )

@@ -8,13 +8,24 @@ from nasight.spaces import _templates as t
 from nasight.spaces._source import Source, indented
 from nasight.spaces.darts._text import INPUTS, Cell
 
+PLAIN = """        before = last = 3 * channels
+        self.stem = nn.Sequential(nn.Conv2d(colors, last, 3, padding=1, bias=False), nn.BatchNorm2d(last))
+        after_reduction = False
+---
+before = last = self.stem(x)"""
+HALVED = """        before = last = channels
+        self.stem = HalvingStem(colors, channels)
+        after_reduction = True
+---
+before, last = self.stem(x)"""
 SEPARABLE = {"sep_conv": "SeparableConv", "dil_conv": "DilatedConv"}
 
 
-def write(designs: Mapping[str, Cell], colors: int, *, channels: int, cells: int) -> Source:
+def write(designs: Mapping[str, Cell], colors: int, *, channels: int, cells: int, stem: int = 0) -> Source:
     """Both cells and the network, without the auxiliary head and drop path, which are for training."""
     texts = [_darts_cell("NormalCell", designs["normal"], 1), _darts_cell("ReductionCell", designs["reduce"], 2)]
     joined = "\n".join(texts)
+    begin, start = (HALVED if stem else PLAIN).split("---\n")
     network = f'''
 class Network(nn.Module):
     """Stem, {cells} cells with a reduction after each third, global pooling, linear layer."""
@@ -22,10 +33,7 @@ class Network(nn.Module):
     def __init__(self, classes: int = CLASSES, colors: int = {colors}) -> None:
         super().__init__()
         channels, cells = {channels}, {cells}
-        before = last = 3 * channels
-        self.stem = nn.Sequential(nn.Conv2d(colors, last, 3, padding=1, bias=False), nn.BatchNorm2d(last))
-        self.cells = nn.ModuleList()
-        after_reduction = False
+{begin}        self.cells = nn.ModuleList()
         for index in range(cells):
             reduction = index in (cells // 3, 2 * cells // 3)
             channels *= 2 if reduction else 1
@@ -35,7 +43,7 @@ class Network(nn.Module):
         self.classifier = nn.Linear(last, classes)
 
     def forward(self, x: Tensor) -> Tensor:
-        before = last = self.stem(x)
+        {start}
         for cell in self.cells:
             before, last = last, cell(before, last)
         return self.classifier(last.mean((2, 3)))
@@ -48,8 +56,9 @@ class Network(nn.Module):
         "max_pool(": t.MAX_POOL,
     }
     operations = [text for word, text in used.items() if word in joined]
-    blocks = [t.RELU_CONV_NORM, t.FACTORIZED_REDUCE, *operations, *texts, network]
-    return Source(blocks, {"channels": channels, "cells": cells})
+    stems = [t.HALVING_STEM] if stem else []
+    blocks = [t.RELU_CONV_NORM, t.FACTORIZED_REDUCE, *stems, *operations, *texts, network]
+    return Source(blocks, {"channels": channels, "cells": cells, **({"stem": stem} if stem else {})})
 
 
 def _darts_cell(name: str, design: Cell, stride: int) -> str:

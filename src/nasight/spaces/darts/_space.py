@@ -41,6 +41,8 @@ from nasight.spaces.darts._text import (
 
 EVALUATION = {"channels": 36, "cells": 20}
 """The sizes at which the papers retrain; `Darts.sizes` are those at which they search."""
+IMAGENET = {"channels": 48, "cells": 14, "stem": 3}
+"""The sizes at which they retrain on ImageNet."""
 
 
 class Darts(Space):
@@ -60,6 +62,7 @@ class Darts(Space):
     partial_channels: ClassVar[bool] = True
     per_example: ClassVar[bool] = True
     sizes: ClassVar[Mapping[str, int]] = {"channels": 16, "cells": 8}
+    optional_sizes: ClassVar[Mapping[str, int]] = {"stem": 0}
     search_sizes: ClassVar[Mapping[str, Mapping[str, int]]] = {
         "tiny": {"channels": 4, "cells": 3},
         "small": {"channels": 8, "cells": 5},
@@ -70,6 +73,29 @@ class Darts(Space):
         "small": {"epochs": 20, "size": {"channels": 16, "cells": 8}},
         # Liu et al. (2019), Section 3.2; the evaluation that GAEA repeats.
         "paper": {"epochs": 600, "cutout": 16, "auxiliary": True, "drop_path": 0.3, "size": EVALUATION},
+        # PC-DARTS's released ImageNet training, which GAEA repeats; images of 224 pixels per side.
+        "imagenet": {
+            "epochs": 250,
+            "batch_size": 1024,
+            "lr": 0.5,
+            "schedule": "linear",
+            "lr_warmup": 5,
+            "weight_decay": 3e-5,
+            "label_smoothing": 0.1,
+            "auxiliary": True,
+            "size": IMAGENET,
+        },
+        # DARTS's own.
+        "imagenet-darts": {
+            "epochs": 250,
+            "batch_size": 128,
+            "lr": 0.1,
+            "schedule": "exponential",
+            "weight_decay": 3e-5,
+            "label_smoothing": 0.1,
+            "auxiliary": True,
+            "size": IMAGENET,
+        },
     }
     score_size: ClassVar[Mapping[str, int]] = {"channels": 4, "cells": 8}
     thin_size: ClassVar[Mapping[str, int]] = {"channels": 2, "cells": 3}

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from nasight.spaces._blocks import stem
+from nasight.spaces._blocks import stem as plain_stem
 from nasight.spaces._groups import Group
 from nasight.spaces._supernet import Supernet
-from nasight.spaces.darts._network import STEM
+from nasight.spaces.darts._network import STEM, HalvingStem, check_stem
 from nasight.spaces.darts._supernet_cell import MixedCell
 from nasight.spaces.darts._supernet_fast import fast_cell
 from nasight.spaces.darts._text import EDGES, INPUTS, NODES
@@ -29,12 +29,16 @@ class DartsSupernet(Supernet):
         partial: int,
         channels: int,
         cells: int,
+        stem: int = 0,
     ) -> None:
         super().__init__(groups, path)
+        check_stem(stem)
         self.operations = groups[0].options[0]
-        self.stem = stem(colors, STEM * channels, running=False)
-        before = last = STEM * channels
-        reduced = False
+        self.stem = (
+            HalvingStem(colors, channels, running=False) if stem else plain_stem(colors, STEM * channels, running=False)
+        )
+        before = last = channels if stem else STEM * channels
+        reduced = bool(stem)
         self.cells = nn.ModuleList()
         for index in range(cells):
             reduce = index in (cells // 3, 2 * cells // 3)
@@ -50,7 +54,8 @@ class DartsSupernet(Supernet):
         evaluate = self._cell(MixedCell.plain, fast_cell, weights, skip_zeros)
         if self.path != "plain":
             x = x.contiguous(memory_format=torch.channels_last)
-        before = last = self.stem(x)
+        start = self.stem(x)
+        before, last = start if isinstance(start, tuple) else (start, start)
         for cell in self.cells:
             assert isinstance(cell, MixedCell)
             nodes = [cell.inputs[0](before), cell.inputs[1](last)]

@@ -85,10 +85,10 @@ def cell(arch: Architecture, kind: str) -> Cell:
         targets.add(int(target))
         if option != "none":
             entries.extend((int(target), int(source), operation) for operation in option.split("+"))
-    for target in targets:
-        taken = [source for node, source, _ in entries if node == target]
-        free = [source for source in range(target) if source not in taken]
-        entries += [(target, source, "none") for source in free[: 2 - len(taken)] if len(taken) < 2]
+    for node in targets:
+        taken = [read for at, read, _ in entries if at == node]
+        free = [read for read in range(node) if read not in taken]
+        entries += [(node, read, "none") for read in free[: max(2 - len(taken), 0)]]
     return checked(kind, sorted(entries, key=lambda e: e[0]), joined)
 
 

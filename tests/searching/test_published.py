@@ -1,0 +1,99 @@
+"""`--preset paper` is the published protocol of a method on a space."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+import nasight
+from command import run as command
+from nasight.data import load as load_data
+from nasight.searching import METHODS, PUBLISHED, Run, resolve
+from nasight.searching._streams import Streams
+from nasight.spaces import load
+
+FAMILIES = {"nasbench201": "nasbench201", "darts": "darts", "nasbench1shot1": "nasbench1shot1-1"}
+
+
+@pytest.mark.parametrize("pair", sorted(PUBLISHED), ids=" on ".join)
+def test_every_published_protocol_is_a_valid_search_with_a_source(pair: tuple[str, str]) -> None:
+    method, family = pair
+    found = resolve(METHODS[method], load(FAMILIES[family]), data="cifar-10", preset="paper")
+    wanted = dict(PUBLISHED[pair].settings)
+    wanted.pop("none", None)
+    assert {key: getattr(found, key) for key in wanted} == wanted
+    assert PUBLISHED[pair].source
+
+
+def test_gaea_darts_on_nasbench201_is_that_of_appendix_c_3() -> None:
+    found = resolve(METHODS["gaea-darts"], load("nasbench201", none=False), data="cifar-10", preset="paper")
+    assert (found.epochs, found.schedule_epochs, found.batch_size, found.arch_lr) == (25, 50, 64, 0.1)
+    assert (found.size, found.objective, found.validation, found.warmup) == (
+        {"channels": 16, "cells": 5}, "erm-alternating", 0.0, 0,
+    )  # fmt: skip
+    assert (found.weight_decay, found.nesterov, found.examples) == (3e-4, False, None)
+    # The released schedule's rate of the last epoch.
+    last = found.lr_min + (found.lr - found.lr_min) * (1 + math.cos(math.pi * 24 / 50)) / 2
+    assert last == pytest.approx(0.013753, abs=1e-6)
+
+
+def test_gdas_runs_250_epochs_with_none_and_nesterov_on_nasbench201() -> None:
+    found = resolve(METHODS["gdas"], load("nasbench201"), data="cifar-10", preset="paper")
+    assert (found.epochs, found.schedule_epochs, found.nesterov, found.weight_decay) == (250, 250, True, 5e-4)
+    assert PUBLISHED["gdas", "nasbench201"].settings["none"] is True
+    assert PUBLISHED["darts", "nasbench201"].settings["none"] is False
+
+
+def test_p_darts_has_three_stages_of_25_epochs_with_5_11_and_17_cells() -> None:
+    found = resolve(METHODS["p-darts"], load("darts"), data="cifar-10", preset="paper")
+    assert (found.epochs, found.size["cells"], found.warmup, found.batch_size) == (75, 5, 30, 96)
+    depths = [round(stage.depth * found.size["cells"]) for stage in METHODS["p-darts"].schedule.stages]
+    assert depths == [5, 11, 17]
+
+
+def test_what_is_given_wins_and_other_epochs_have_a_warm_up_and_a_cosine_of_their_own() -> None:
+    found = resolve(METHODS["gaea-pc-darts"], load("darts"), data="cifar-10", preset="paper", epochs=10, lr=0.05)
+    assert (found.epochs, found.schedule_epochs, found.warmup, found.lr) == (10, 10, 3, 0.05)
+
+
+def test_bilevel_halves_hold_nothing_out_and_erm_measures_a_fifth_of_what_it_learned_from() -> None:
+    data = load_data("digits")
+    rows = len(data.train_y)
+    halves = resolve(METHODS["darts"], load("nasbench201"), data="digits", validation=0.0, examples=rows)
+    streams = Streams(halves, data, halves=True)
+    sizes = [len(streams.loaders[name].y) for name in ("weights", "architecture")]
+    assert sum(sizes) == rows
+    assert abs(sizes[0] - sizes[1]) <= 1
+    assert sum(len(y) for _, y in streams.validation) == sizes[1]
+    whole = Streams(halves, data, halves=False)
+    assert len(whole.loaders["weights"].y) == rows
+    assert sum(len(y) for _, y in whole.validation) == rows // 5
+
+
+def test_a_search_that_holds_nothing_out_is_explained_with_a_warning(tmp_path: Path) -> None:
+    found = nasight.search(
+        "mlp", "gaea-darts", "digits", preset="tiny", epochs=1, examples=100, validation=0.0, out=tmp_path / "run"
+    )
+    assert any("learned from" in note for note in nasight.explain(found).notes)
+
+
+def test_a_paper_search_takes_none_from_the_protocol(tmp_path: Path) -> None:
+    flags = {"preset": "paper", "epochs": 1, "examples": 60, "size": {"channels": 4, "cells": 1}, "threads": 1}
+    run: Run = nasight.search("nasbench201", "gdas", "digits", out=tmp_path / "a", batch_size=16, **flags)
+    assert run.settings.space_options == {"none": True}
+    run = nasight.search("nasbench201", "gaea-darts", "digits", out=tmp_path / "b", batch_size=16, **flags)
+    assert run.settings.space_options == {"none": False}
+    assert run.settings.objective == "erm-alternating"
+
+
+def test_the_protocols_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command("search", "--list", "--preset", "paper") == 0
+    shown = capsys.readouterr().out
+    assert "gaea-darts on nasbench201" in shown
+    assert "epochs 25" in shown
+    assert command("search", "--list", "--preset", "paper", "--json") == 0
+    rows = json.loads(capsys.readouterr().out)["published"]
+    assert len(rows) == len(PUBLISHED)
