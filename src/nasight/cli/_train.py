@@ -96,7 +96,16 @@ def train(
     from nasight.studies import trainable
     from nasight.training import settings_for, train_seeds
 
-    what = trainable(run, space=space, arch=arch, data=data, out=out, data_folder=data_folder, **given(layers=layers))
+    what = trainable(
+        run,
+        space=space,
+        arch=arch,
+        data=data,
+        out=out,
+        data_folder=data_folder,
+        preset=preset,
+        **given(layers=layers),
+    )
     settings: dict[str, Any] = given(
         epochs=epochs,
         batch_size=batch_size,
@@ -115,7 +124,7 @@ def train(
         share=share,
         validation=validation,
     )
-    settings["size"] = given(channels=channels, cells=cells, width=width)
+    settings = {**what.published, **settings, "size": given(channels=channels, cells=cells, width=width)}
     numbers = _seeds(seeds, seed, seed_list)
     resolved = settings_for(what.space, preset, **settings)
     judge = "test" if resolved.validation == "test" and what.data.test_y is not None else "held out"

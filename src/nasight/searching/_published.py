@@ -20,6 +20,8 @@ class Published:
     source: str
     notes: tuple[str, ...] = field(default=())
     """Where sources disagree, what could not be found, and what is done otherwise here."""
+    training: Mapping[str, Any] = field(default_factory=dict)
+    """Settings in which the published training of what was found differs from the space's preset `paper`."""
 
 
 CELL = {"channels": 16, "cells": 5}
@@ -150,12 +152,20 @@ PUBLISHED: Mapping[tuple[str, str], Published] = {
     ("darts", "darts"): Published(DARTS_CIFAR, "Liu et al. 2019, 3.1; quark0/darts@f276dd3", (BN,)),
     ("darts-2nd", "darts"): Published(DARTS_CIFAR, "Liu et al. 2019, 3.1; quark0/darts@f276dd3", (BN,)),
     ("pc-darts", "darts"): Published(
-        {**PC_CIFAR, "warmup": 15, "arch_lr": 6e-4}, "Xu et al. 2020, 4.2; yuhuixu1993/PC-DARTS@b74702f", (BN,)
+        {**PC_CIFAR, "warmup": 15, "arch_lr": 6e-4},
+        "Xu et al. 2020, 4.2; yuhuixu1993/PC-DARTS@b74702f",
+        (BN,),
+        training={"batch_size": 128},
     ),
     ("gaea-pc-darts", "darts"): Published(
         {**PC_CIFAR, "warmup": 10, "arch_lr": 0.1},
         f"GAEA, C.1.1; {GAEA}: search_pcdarts.yaml",
-        ("warm-up: 10 epochs in the paper, none in the released code", BN),
+        (
+            "warm-up: 10 epochs in the paper, none in the released code",
+            "training: batches of 128 in the paper, 96 in the released settings",
+            BN,
+        ),
+        training={"batch_size": 128},
     ),
     ("p-darts", "darts"): Published(
         {

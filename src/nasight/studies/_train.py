@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from nasight.data import Dataset
 from nasight.data import load as load_data
 from nasight.errors import RequestError
 from nasight.runs import RunFolder, data_of
-from nasight.spaces import Space
+from nasight.searching import PUBLISHED
+from nasight.spaces import Space, family_of
 from nasight.spaces import load as load_space
 
 
@@ -23,6 +25,8 @@ class Trainable:
     arch: str
     data: Dataset
     out: Path
+    published: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of the published training that belong to the method of the search, not to its space."""
 
 
 def trainable(
@@ -33,16 +37,18 @@ def trainable(
     data: Any = None,
     out: str | Path | None = None,
     data_folder: str | Path | None = None,
+    preset: str = "small",
     **options: Any,
 ) -> Trainable:
     """The find of `run`, or the architecture `arch` of `space`; `data` may be other data than the run's.
 
-    `options` are the space's own.
+    With the preset "paper" it comes with what the publication of the search's method trains otherwise. `options` are
+    the space's own.
     """
     if run is not None:
         if space is not None or arch is not None or options:
             raise RequestError(f"give the run {run} or --space and --arch, not both")
-        return _from_run(Path(run), data, out, data_folder)
+        return _from_run(Path(run), data, out, data_folder, preset)
     if space is None or arch is None:
         missing = "a RUN, or --space and --arch" if space is arch else "--space" if space is None else "--arch"
         raise RequestError(f"there is nothing to train: {missing} is missing")
@@ -52,7 +58,7 @@ def trainable(
     return Trainable(space if ".py:" in space else load_space(space, **options), arch, dataset, place)
 
 
-def _from_run(path: Path, data: Any, out: str | Path | None, data_folder: str | Path | None) -> Trainable:
+def _from_run(path: Path, data: Any, out: str | Path | None, data_folder: str | Path | None, preset: str) -> Trainable:
     folder = RunFolder.open(path, kind="search")
     about, result = folder.about, folder.result
     if result is None:
@@ -64,7 +70,9 @@ def _from_run(path: Path, data: Any, out: str | Path | None, data_folder: str | 
         raise RequestError(f"the search in {path} is damaged: its files lack {error}") from None
     dataset = data_of(folder, source, data, data_folder=data_folder, may_differ=True)
     found: Space | str = name if ".py:" in name else load_space(name, **options)
-    return Trainable(found, text, dataset, Path(out) if out else path / "train")
+    row = PUBLISHED.get((str(settings.get("method")), family_of(name)))
+    published = row.training if row is not None and preset == "paper" else {}
+    return Trainable(found, text, dataset, Path(out) if out else path / "train", published)
 
 
 def _default_name(space: str, arch: str, fingerprint: str) -> str:

@@ -34,10 +34,10 @@ class DartsSupernet(Supernet):
         super().__init__(groups, path)
         check_stem(stem)
         self.operations = groups[0].options[0]
-        self.stem = (
-            HalvingStem(colors, channels, running=False) if stem else plain_stem(colors, STEM * channels, running=False)
-        )
-        before = last = channels if stem else STEM * channels
+        # On ImageNet too the stem of a search has three times the channels of its cells; that of a training has not.
+        first = HalvingStem if stem else plain_stem
+        self.stem = first(colors, STEM * channels, running=False)
+        before = last = STEM * channels
         reduced = bool(stem)
         self.cells = nn.ModuleList()
         for index in range(cells):
