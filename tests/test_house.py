@@ -40,6 +40,7 @@ def test_the_script_prints_the_three_zeros() -> None:
     assert "0 cycles, 0 private imports across packages, 0 space names outside spaces/" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_picture_of_the_house_is_the_one_its_script_draws(house: ModuleType) -> None:
     assert house.PICTURE.read_text() == house.drawing(), "run: python tools/house.py --draw"
 

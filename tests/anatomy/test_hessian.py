@@ -37,6 +37,7 @@ def whole(network: nn.Module, x: Tensor, y: Tensor) -> Tensor:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk", [512, 7])
 def test_ends_and_trace_equal_those_of_the_whole_hessian(chunk: int) -> None:
     network, x, y = network_and_data()

@@ -130,6 +130,7 @@ def test_unknown_images_may_be_shifted_by_an_eighth_and_flipped_and_vectors_not(
     assert load((np.zeros((4, 5)), Y)).augmentation is None
 
 
+@pytest.mark.slow
 def test_the_fingerprint_of_cifar_10_takes_well_under_a_second(published: Callable[[str], Dataset]) -> None:
     data = published("cifar-10")
     start = time.perf_counter()

@@ -195,12 +195,14 @@ def stopped(tmp_path: Path) -> Path:
     return tmp_path / "r"
 
 
+@pytest.mark.slow
 def test_resuming_on_other_data_is_refused(stopped: Path) -> None:
     x, y = torch.rand(300, 1, 8, 8), torch.arange(300) % 10
     with pytest.raises(RequestError, match="was searched on other data"):
         resume(stopped, data=(x, y))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["truncate", "flip", "remove"])
 def test_a_damaged_checkpoint_is_refused_in_a_sentence(stopped: Path, damage: str) -> None:
     (checkpoint,) = stopped.glob("checkpoint-*.pt")
@@ -214,6 +216,7 @@ def test_a_damaged_checkpoint_is_refused_in_a_sentence(stopped: Path, damage: st
         resume(stopped)
 
 
+@pytest.mark.slow
 def test_a_second_process_may_not_write_the_same_run(stopped: Path) -> None:
     with RunFolder(stopped).writing(), pytest.raises(RequestError, match="another process is writing"):
         resume(stopped)
@@ -224,6 +227,7 @@ def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
         resume(tmp_path)
 
 
+@pytest.mark.slow
 def test_resuming_a_finished_run_returns_it_as_it_is(tmp_path: Path) -> None:
     run = search(out=tmp_path / "r", **{**SETTINGS, "epochs": 1})
     before = (tmp_path / "r" / "result.json").read_bytes()

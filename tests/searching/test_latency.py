@@ -75,8 +75,12 @@ def test_five_times_the_cells_take_longer_by_the_real_clock() -> None:
     arch = SPACE.parse(
         "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|nor_conv_3x3~0|nor_conv_3x3~1|nor_conv_3x3~2|"
     )
-    shallow, deep = (Latency(SPACE, (1, 8, 8), 10, {"channels": 4, "cells": n})(arch) for n in (1, 5))
-    assert 0 < shallow < deep
+    # On a busy machine one of the two may be held up; the fastest of several measurements is not.
+    times = {1: list[float](), 5: list[float]()}
+    for _ in range(5):
+        for cells, found in times.items():
+            found.append(Latency(SPACE, (1, 8, 8), 10, {"channels": 4, "cells": cells})(arch))
+    assert 0 < min(times[1]) < min(times[5])
 
 
 @pytest.mark.slow

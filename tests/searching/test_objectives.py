@@ -132,6 +132,7 @@ def test_block_stochastic_returns_one_random_iterate() -> None:
     assert len(draws) > 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(METHODS))
 def test_one_step_of_every_method_changes_what_the_method_says_it_learns(name: str) -> None:
     row = method_row(name)

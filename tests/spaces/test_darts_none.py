@@ -54,6 +54,7 @@ def test_none_adds_no_parameters() -> None:
     assert counted == sum(p.numel() for p in network.parameters())
 
 
+@pytest.mark.slow
 def test_its_drawing_leaves_none_and_what_reads_it_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     design = read_cells(TEXT)
     assert [len(design["normal"].into(node)) for node in range(2, 6)] == [1, 2, 0, 1]

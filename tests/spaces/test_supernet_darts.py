@@ -61,6 +61,7 @@ def test_both_paths_agree_in_logits_and_all_gradients(
     assert all(float(fast[g.name].abs().max()) > 1e-6 for g in net.groups)
 
 
+@pytest.mark.slow
 def test_a_tie_in_a_pool_sends_its_gradient_to_the_same_pixel_on_both_paths() -> None:
     net = supernet((1, 8, 8))
     x = torch.zeros(4, 1, 8, 8, dtype=torch.float64)
@@ -71,6 +72,7 @@ def test_a_tie_in_a_pool_sends_its_gradient_to_the_same_pixel_on_both_paths() ->
     assert torch.allclose(runs[0]["images"], runs[1]["images"], rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_skipping_zeros_changes_no_logit() -> None:
     for path, edges in itertools.product(("plain", "fast"), (False, True)):
         net = supernet(path=path, edges=edges)

@@ -33,6 +33,7 @@ def outcome(supernet, path, x, weights, skip_zeros):
     return [logits, *zero]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [1, 2, 3])
 @pytest.mark.parametrize(("zeros", "skip_zeros"), [(False, None), (True, False), (True, True)])
 @pytest.mark.parametrize("partial", [1, 2])

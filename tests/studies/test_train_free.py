@@ -19,6 +19,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> nasight.Run:
     return nasight.search("nasbench201", "naswot", "digits", out=out, **SETTINGS)
 
 
+@pytest.mark.slow
 def test_it_works_from_python_as_by_command(found: nasight.Run, tmp_path: Path) -> None:
     assert found.train_free
     assert found.finished

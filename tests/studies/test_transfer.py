@@ -21,6 +21,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> nasight.Run:
     )
 
 
+@pytest.mark.slow
 def test_a_find_is_trained_on_other_data_with_other_images_and_classes(
     found: nasight.Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

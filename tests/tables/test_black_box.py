@@ -96,6 +96,7 @@ def test_evolution_changes_one_decision_of_one_of_the_ten_youngest() -> None:
         assert 1 in distances
 
 
+@pytest.mark.slow
 def test_evolution_finds_better_cells_than_random_search_for_the_same_money() -> None:
     def found(name: str) -> float:
         return float(np.mean([t["steps"][-1][2] for t in run_batch(PROBLEM, 0, (name, tuple(range(100))))]))

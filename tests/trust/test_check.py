@@ -127,6 +127,7 @@ def test_tensors_in_single_precision_give_what_arrays_give() -> None:
     assert found.concludes.any()
 
 
+@pytest.mark.slow
 def test_all_pairs_of_64_options_on_100_000_examples_take_seconds() -> None:
     rng = np.random.default_rng(2)
     f, alpha = rng.normal(size=(64, 100_000)), rng.dirichlet(np.ones(64))

@@ -34,6 +34,7 @@ def test_a_resample_counted_at_once_is_the_resample_written_out(monkeypatch):
     assert at_once.spearman_interval == pytest.approx(one_by_one.spearman_interval)
 
 
+@pytest.mark.slow
 def test_the_95_percent_interval_holds_the_true_kendall_in_about_95_of_100_samples():
     # Kendall's tau of a bivariate normal with correlation r is 2/pi asin(r).
     true, r, rng, hits = 2 / np.pi * np.arcsin(0.6), 0.6, np.random.default_rng(1), 0

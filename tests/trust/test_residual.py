@@ -79,6 +79,7 @@ def test_at_the_least_loss_inside_the_simplex_the_cross_term_is_zero_however_lar
     assert (found.condition[apart] == plain[apart]).all()
 
 
+@pytest.mark.slow
 def test_a_conclusion_of_few_noisy_examples_is_not_one_at_95_percent() -> None:
     rng = np.random.default_rng(5)
     alpha = np.array([0.36, 0.33, 0.31])
@@ -91,6 +92,7 @@ def test_a_conclusion_of_few_noisy_examples_is_not_one_at_95_percent() -> None:
     assert any(c.concludes.any() and not c.at_level.any() for c in few)
 
 
+@pytest.mark.slow
 def test_the_bootstrap_is_the_same_for_the_same_seed_and_fast_for_64_options() -> None:
     rng = np.random.default_rng(6)
     f, alpha = rng.normal(size=(64, 5_000)), rng.dirichlet(np.ones(64))

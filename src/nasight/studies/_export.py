@@ -19,6 +19,7 @@ from nasight.reproducible import seeded
 from nasight.runs import RunFolder, read_json, write_atomic
 from nasight.spaces import Space, multiply_adds
 from nasight.spaces import load as load_space
+from nasight.studies._train import asked_for
 from nasight.training import TrainSettings, load_trained, parts, settings_for
 
 Statistics = tuple[Sequence[float], Sequence[float]]
@@ -61,13 +62,10 @@ def exportable(
     data_folder : the folder of the data sets that have names.
     """
     changes = dict(size or {})
-    if run is not None:
-        if space is not None or arch is not None or options:
-            raise RequestError(f"give the run {run} or --space and --arch, not both")
-        return _from_run(Path(run), inputs, classes, changes, data_folder)
-    if space is None or arch is None:
-        missing = "a RUN, or --space and --arch" if space is arch else "--space" if space is None else "--arch"
-        raise RequestError(f"there is nothing to export: {missing} is missing")
+    named = asked_for(run, space, arch, options, "export")
+    if named is None:
+        return _from_run(Path(str(run)), inputs, classes, changes, data_folder)
+    space, arch = named
     found = load_space(space, **options)
     sizes = found.size(**changes) if changes else {}
     return Exportable(ExportDesign(found, found.parse(arch), inputs or (3, 32, 32), classes or 10, sizes))

@@ -45,17 +45,28 @@ def trainable(
     With the preset "paper" it comes with what the publication of the search's method trains otherwise. `options` are
     the space's own.
     """
-    if run is not None:
-        if space is not None or arch is not None or options:
-            raise RequestError(f"give the run {run} or --space and --arch, not both")
-        return _from_run(Path(run), data, out, data_folder, preset)
-    if space is None or arch is None:
-        missing = "a RUN, or --space and --arch" if space is arch else "--space" if space is None else "--arch"
-        raise RequestError(f"there is nothing to train: {missing} is missing")
+    named = asked_for(run, space, arch, options, "train")
+    if named is None:
+        return _from_run(Path(str(run)), data, out, data_folder, preset)
+    space, arch = named
     dataset = load_data(data or "digits", folder=data_folder)
     place = Path(out) if out else Path("runs") / _default_name(space, arch, dataset.fingerprint)
     # A space from a file goes to other processes by its name.
     return Trainable(space if ".py:" in space else load_space(space, **options), arch, dataset, place)
+
+
+def asked_for(
+    run: object, space: str | None, arch: str | None, options: Mapping[str, Any], verb: str
+) -> tuple[str, str] | None:
+    """The space and architecture that were named, or None where a run was; both, or neither, are refused."""
+    if run is not None:
+        if space is not None or arch is not None or options:
+            raise RequestError(f"give the run {run} or --space and --arch, not both")
+        return None
+    if space is None or arch is None:
+        missing = "a RUN, or --space and --arch" if space is arch else "--space" if space is None else "--arch"
+        raise RequestError(f"there is nothing to {verb}: {missing} is missing")
+    return space, arch
 
 
 def _from_run(path: Path, data: Any, out: str | Path | None, data_folder: str | Path | None, preset: str) -> Trainable:
