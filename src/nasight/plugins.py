@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nasight import data, kernels, report, searching, spaces, tables
+from nasight import data, kernels, report, searching, spaces, studies, tables
 from nasight.errors import RequestError
 
 
@@ -26,7 +26,9 @@ def register(thing: Any, name: str | None = None) -> None:
     if isinstance(thing, spaces.Space) or (isinstance(thing, type) and issubclass(thing, spaces.Space)):
         spaces.register(thing, name)
     elif isinstance(thing, searching.Method):
-        searching.register(thing)
+        if (name or thing.name) in studies.TRAIN_FREE_METHODS:
+            raise RequestError(f"{name or thing.name!r} is the name of a method without training; choose another name")
+        searching.register(thing, name)
     elif isinstance(thing, kernels.Score):
         kernels.register(thing)
     elif isinstance(thing, tables.Table):

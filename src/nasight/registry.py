@@ -43,6 +43,7 @@ class Registry(Mapping[str, T], Generic[T]):
         self._rows: dict[str, T] = dict(rows or {})
         self._check = check
         self._looked = False
+        self._broken = dict[str, RequestError]()
 
     def add(self, name: str, thing: T, *, replace: bool = False) -> None:
         """Let `name` stand for `thing` in this process; a name that is taken is refused unless `replace`."""
@@ -59,6 +60,8 @@ class Registry(Mapping[str, T], Generic[T]):
     def __getitem__(self, name: str) -> T:
         if name not in self._rows:
             self._look()
+        if name in self._broken:
+            raise self._broken[name]
         if name not in self._rows:
             raise self.unknown(name)
         return self._rows[name]
@@ -84,7 +87,7 @@ class Registry(Mapping[str, T], Generic[T]):
         return len(self._rows)
 
     def _look(self) -> None:
-        """Read the entry points of installed packages, once."""
+        """Read the entry points of installed packages, once; a broken one is refused when its name is asked for."""
         if self._looked:
             return
         self._looked = True
@@ -96,7 +99,7 @@ class Registry(Mapping[str, T], Generic[T]):
                 self._rows[entry.name] = found if self._check is None else self._check(entry.name, found)
             except Exception as error:
                 package = getattr(getattr(entry, "dist", None), "name", entry.value)
-                raise RequestError(
+                self._broken[entry.name] = RequestError(
                     f"the {self.noun} {entry.name!r} of the package {package!r} cannot be loaded "
                     f"({type(error).__name__}: {error}); repair or uninstall that package"
-                ) from error
+                )

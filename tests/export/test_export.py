@@ -17,6 +17,7 @@ from nasight.errors import RequestError, RunError
 from nasight.export import ExportDesign, fitted, module_from, python_source, same_outputs, to_torch_export
 from nasight.spaces import load
 from nasight.spaces.module import Choice, ModuleSpace
+from nasight.training import train
 
 SIZES: dict[str, tuple[tuple[int, ...], dict[str, int]]] = {
     "nasbench201": ((3, 9, 11), {"channels": 4, "cells": 1}),
@@ -303,3 +304,23 @@ def test_code_in_the_file_of_a_strangers_run_is_refused_and_not_run(
     assert capsys.readouterr().err.count("\n") == 1
     assert not ran.exists()
     assert not (tmp_path / "net.py").exists()
+
+
+def test_a_training_of_a_space_with_options_is_exported_by_its_own_folder(tmp_path: Path) -> None:
+    place = tmp_path / "seed-0"
+    train(load("mlp", layers=3), "relu,tanh/1", "digits", preset="tiny", epochs=1, examples=60, out=place)
+    assert run("export", str(place), "--python", str(tmp_path / "net.py")) == 0
+
+
+def test_inputs_that_a_network_does_not_take_are_refused_in_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "own.py").write_text(
+        "from torch import nn\nfrom nasight import Choice\n"
+        "def build():\n    act = Choice({'relu': nn.ReLU(), 'tanh': nn.Tanh()})\n"
+        "    return nn.Sequential(nn.Flatten(), nn.Linear(64, 4), act, nn.Linear(4, 10))\n"
+    )
+    words = ("--space", f"{tmp_path / 'own.py'}:build", "--arch", "2=relu", "--inputs", "3,32,32")
+    assert run("export", *words, "--torch-export", str(tmp_path / "n.pt2")) == 2
+    assert "does not take inputs of shape (3, 32, 32)" in capsys.readouterr().err
+    assert run("export", "--space", "mlp", "--arch", "relu,relu,relu/0,0", "--classes", "0", "--python", "n.py") == 2

@@ -204,7 +204,9 @@ def test_a_package_adds_all_of_them_by_entry_points(images: str, tmp_path: Path)
     assert done.stdout.startswith("kernel=")
 
 
-def test_a_broken_package_is_named_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_package_is_named_when_its_name_is_asked_for_and_stops_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     about = tmp_path / "broken-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
@@ -212,7 +214,10 @@ def test_a_broken_package_is_named_in_one_sentence(tmp_path: Path, monkeypatch: 
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(METHODS, "_looked", False)
     with pytest.raises(nasight.RequestError, match="method 'wrong' of the package 'broken' cannot be loaded"):
-        list(METHODS)
+        METHODS["wrong"]
+    assert "darts" in list(METHODS)
+    assert "wrong" not in METHODS
+    METHODS._broken.clear()
 
 
 @pytest.mark.parametrize("thing", [3, "space", None, torch.nn.Identity])
@@ -224,3 +229,34 @@ def test_what_is_none_of_these_is_refused(thing: object) -> None:
 def test_a_name_that_is_taken_is_refused(added: None) -> None:
     with pytest.raises(nasight.RequestError, match="there is a method 'sharpened' already"):
         nasight.register(import_module("outside_method").METHOD)
+
+
+def test_a_space_that_is_registered_ready_made_is_found_again_by_its_runs(tmp_path: Path) -> None:
+    ready = load("nasbench201")
+    nasight.register(ready, "ready-made")
+    try:
+        settings = {"preset": "tiny", "epochs": 1, "examples": 100, "size": {"channels": 4, "cells": 1}, "threads": 1}
+        nasight.search("ready-made", "darts", "digits", out=tmp_path / "run", **settings)
+        assert nasight.Run(tmp_path / "run").architecture in ready
+        with pytest.raises(nasight.RequestError, match="registered ready-made and does not take none=False"):
+            load("ready-made", none=False)
+    finally:
+        SPACES.remove("ready-made")
+
+
+def test_a_method_keeps_the_name_under_which_it_is_found(added: None) -> None:
+    nasight.register(import_module("outside_method").METHOD, "sharper")
+    try:
+        assert METHODS["sharper"].name == "sharper"
+    finally:
+        METHODS.remove("sharper")
+    with pytest.raises(nasight.RequestError, match="the name of a method without training"):
+        nasight.register(import_module("outside_method").METHOD, "eigen")
+
+
+def test_a_space_that_cannot_be_made_without_options_stops_no_drawing(found: str) -> None:
+    nasight.register(lambda depth: load("mlp", layers=depth), "needs-an-option")
+    try:
+        assert command("cell", found) == 0
+    finally:
+        SPACES.remove("needs-an-option")

@@ -81,13 +81,13 @@ def search(
     published = PUBLISHED.get((row.name, family_of(space))) if preset == "paper" else None
     if none is None and published is not None:
         none = published.settings.get("none")
-    found, name = chosen_space(space, given.pop("space_options", None), none=none)
+    found, name, options = chosen_space(space, given.pop("space_options", None), none=none)
     dataset = load_data(data, folder=data_folder)
     resolved = resolve(
         row,
         found,
         name=name,
-        space_options=found.options,
+        space_options=options,
         data=data if isinstance(data, str) else dataset.name,
         objective=objective,
         preset=preset,
@@ -130,13 +130,17 @@ def resume(
 
 def chosen_space(
     space: str | Space | nn.Module | Callable[[], nn.Module], options: Mapping[str, Any] | None, *, none: bool | None
-) -> tuple[Space, str]:
-    """The space to search, and the name under which a run keeps it; options not given are those the space declares."""
+) -> tuple[Space, str, dict[str, Any]]:
+    """The space to search, and the name and options with which a run finds it again.
+
+    Options that are not given are those the space declares.
+    """
     if not isinstance(space, str):
         found = load_space(space)
-        return found, "module" if isinstance(found, ModuleSpace) else found.name
+        return found, "module" if isinstance(found, ModuleSpace) else found.name, found.options
     given = {**dict(options or {}), **({} if none is None else {"none": none})}
-    return load_space(space, **{**search_options(space), **given}), space
+    asked = {**search_options(space), **given}
+    return load_space(space, **asked), space, asked
 
 
 def _run(engine: Engine, folder: RunFolder, progress: Progress) -> Run:

@@ -134,5 +134,8 @@ class Run:
 
     def __repr__(self) -> str:
         s = self.settings
-        state = f"accuracy {self.result['accuracy']:.2f}" if self.finished else f"{len(self.history)} epochs done"
+        state = f"{len(self.history)} epochs done"
+        if self.finished:
+            accuracy = self.result["accuracy"]
+            state = "ended at no network" if accuracy is None else f"accuracy {accuracy:.2f}"
         return f"Run({str(self.path)!r}: {s.method} on {s.space}, {s.data}, {state})"

@@ -201,7 +201,8 @@ ROWS = (
 def _checked(name: str, thing: object) -> Method:
     if not isinstance(thing, Method):
         raise RequestError(f"method {name!r} must be a nasight.searching.Method, got {type(thing).__name__}")
-    return thing
+    # A run keeps the name, so it must be the one under which the method is found.
+    return replace(thing, name=name)
 
 
 METHODS: Registry[Method] = Registry(
@@ -210,9 +211,9 @@ METHODS: Registry[Method] = Registry(
 """Name -> row: the published methods, and those that were registered."""
 
 
-def register(method: Method) -> None:
-    """Let a method be found by its name."""
-    METHODS.add(getattr(method, "name", ""), method)
+def register(method: Method, name: str | None = None) -> None:
+    """Let a method be found by its name, or by another one."""
+    METHODS.add(str(name or getattr(method, "name", "")), method)
 
 
 def method_row(method: Method | str) -> Method:

@@ -33,9 +33,21 @@ def _class(module: str, kind: str) -> type[Space]:
     return found
 
 
+def _as_it_is(space: Space) -> Factory:
+    """Gives a space that was registered ready-made; options that it has may be named, others not."""
+
+    def make(**options: Any) -> Space:
+        for key, value in options.items():
+            if space.options.get(key, ...) != value:
+                raise RequestError(f"space {space.name!r} was registered ready-made and does not take {key}={value!r}")
+        return space
+
+    return make
+
+
 def _checked(name: str, thing: object) -> Factory:
     if isinstance(thing, Space):
-        return lambda: thing
+        return _as_it_is(thing)
     if not callable(thing):
         raise RequestError(f"space {name!r} must be a Space, its class or a function that makes one, got {thing!r}")
     return thing
@@ -74,7 +86,7 @@ def register(space: Space | Factory, name: str | None = None) -> None:
 
 def search_options(name: str) -> dict[str, Any]:
     """The options with which a space is searched where the caller names none: those that it declares."""
-    if name not in SPACES:
+    if ".py:" in name or name not in SPACES:
         return {}
     factory: Any = SPACES[name]
     kind = factory.space_class() if hasattr(factory, "space_class") else factory
@@ -115,7 +127,8 @@ def load(name: str | Space | nn.Module | Callable[[], nn.Module], **options: Any
     try:
         space = factory(**options)
     except TypeError as error:
-        raise RequestError(f"space {name!r} does not take {', '.join(sorted(options))}: {error}") from error
+        given = ", ".join(sorted(options)) or "no options"
+        raise RequestError(f"space {name!r} does not take {given}: {error}") from error
     if not isinstance(space, Space):
         raise RequestError(f"what makes the space {name!r} must give a Space, it gave {type(space).__name__}")
     return space

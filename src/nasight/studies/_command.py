@@ -28,8 +28,10 @@ def command_of(run: Run, *, method: str | None = None, epochs: int | None = None
     usual: dict[str, Any] = {}
     try:
         base: dict[str, Any] = {"data": s.data, "objective": s.objective, "preset": s.preset}
-        base |= {} if epochs is None else {"epochs": epochs}
-        usual = resolve(method_row(given["method"]), run.space, **base).model_dump()
+        row = method_row(given["method"])
+        # Warm-up and cosine follow from the epochs that the command names, which may not be the preset's.
+        usual = resolve(row, run.space, **base, epochs=given["epochs"]).model_dump()
+        usual["epochs"] = given["epochs"] if epochs is not None else resolve(row, run.space, **base).epochs
     except RequestError:
         pass  # a preset or a file that is no more: every setting is named
     if epochs is not None:

@@ -68,7 +68,9 @@ def exportable(
     space, arch = named
     found = load_space(space, **options)
     sizes = found.size(**changes) if changes else {}
-    return Exportable(ExportDesign(found, found.parse(arch), inputs or (3, 32, 32), classes or 10, sizes))
+    return Exportable(
+        ExportDesign(found, found.parse(arch), inputs or (3, 32, 32), 10 if classes is None else classes, sizes)
+    )
 
 
 def write_export(
@@ -77,7 +79,11 @@ def write_export(
     """Write these files, each checked against nasight's own network first; what was written, and how far it differs."""
     network, design, apart = what.network(), what.design, list[float]()
     counted = (p.numel() for name, p in network.named_parameters() if not name.startswith("auxiliary."))
-    written: dict[str, Any] = {"parameters": sum(counted), "multiply_adds": multiply_adds(network, design.inputs)}
+    try:
+        products = multiply_adds(network, design.inputs)
+    except RuntimeError as error:
+        raise RequestError(f"the network does not take inputs of shape {design.inputs}") from error
+    written: dict[str, Any] = {"parameters": sum(counted), "multiply_adds": products}
     if python is not None:
         found, difference = _write_python(what, network, python)
         written |= found
@@ -121,7 +127,7 @@ def _from_run(
         if changed:
             raise RequestError(f"{path} is trained, so its sizes, inputs and classes are what they are")
         folder = RunFolder.open(path, kind="train")
-        return _trained(folder, load_space(str(about["space"])), data_folder)
+        return _trained(folder, load_space(str(about["space"]), **about.get("space_options", {})), data_folder)
     folder = RunFolder.open(path, kind="search")
     result, settings = folder.result, about.get("settings", {})
     if result is None:
@@ -133,7 +139,8 @@ def _from_run(
     shape = inputs or tuple(about["data"]["inputs"])
     size = space.size(**{**_size(space, settings), **changes})
     found = space.parse(str(result["architecture"]))
-    return Exportable(ExportDesign(space, found, shape, classes or len(about["data"]["classes"]), size))
+    number = len(about["data"]["classes"]) if classes is None else classes
+    return Exportable(ExportDesign(space, found, shape, number, size))
 
 
 def _training_of(path: Path, architecture: str) -> RunFolder | None:

@@ -57,7 +57,7 @@ def train_free_search(
     if preset not in PRESETS:
         raise RequestError(f"preset must be one of {', '.join(PRESETS)}, got {preset!r}")
     given = {key: value for key, value in settings.items() if value is not None}
-    found, name = chosen_space(space, given.pop("space_options", None), none=given.pop("none", None))
+    found, name, options = chosen_space(space, given.pop("space_options", None), none=given.pop("none", None))
     top, size = given.pop("top", TOP), given.pop("size", {})
     seed, threads = given.pop("seed", 0), given.pop("threads", None)
     unknown = [key for key in given if key not in TAKEN]
@@ -71,7 +71,7 @@ def train_free_search(
     resolved = checked(
         {
             "space": name,
-            "space_options": found.options,
+            "space_options": options,
             "size": short.size,
             "method": method,
             "objective": TRAIN_FREE,

@@ -96,7 +96,7 @@ def run_job(
     folder, about = Path(out), job.about()
     finished = finished_result(folder, about)
     if finished is None:
-        run = _begin(folder, about, threads or torch.get_num_threads())
+        run = _begin(folder, about, threads or torch.get_num_threads(), job.space.options)
         with run.writing(), torch_threads(int(run.about["threads"])):
             finished = finished_result(folder, about)
             if finished is None:
@@ -138,7 +138,7 @@ def load_trained(folder: str | Path, *, space: Space | None = None) -> nn.Module
     if run.result is None or state is None:
         raise RequestError(f"the training in {run.path} is not finished; train it again to go on")
     about = run.about
-    space = load_space(about["space"]) if space is None else space
+    space = load_space(about["space"], **about.get("space_options", {})) if space is None else space
     settings = TrainSettings(**about["settings"])
     extra = {"auxiliary": True} if settings.auxiliary else {}
     inputs, classes = tuple(about["data"]["inputs"]), len(about["data"]["classes"])
@@ -176,7 +176,7 @@ def _train_in(run: RunFolder, job: Job, progress: Progress | None, checkpoint_se
     return result
 
 
-def _begin(folder: Path, about: dict[str, Any], threads: int) -> RunFolder:
+def _begin(folder: Path, about: dict[str, Any], threads: int, options: dict[str, Any]) -> RunFolder:
     """The run to write: a new one, or the unfinished one that is there."""
     if (folder / "run.json").is_file():
         run = RunFolder.open(folder, kind="train")
@@ -187,7 +187,7 @@ def _begin(folder: Path, about: dict[str, Any], threads: int) -> RunFolder:
                 "delete it or choose another --out"
             )
         return run
-    return RunFolder.create(folder, kind="train", about={**about, "threads": threads})
+    return RunFolder.create(folder, kind="train", about={**about, "threads": threads, "space_options": options})
 
 
 def _differences(then: object, now: dict[str, str]) -> str:
