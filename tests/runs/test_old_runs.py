@@ -36,6 +36,21 @@ def test_a_finished_search_is_read_explained_and_trained(copied: Path) -> None:
     assert run.load_data().name == "digits"
 
 
+def test_names_that_came_to_mean_something_else_keep_their_old_meaning(copied: Path) -> None:
+    assert nasight.Run(copied / "search").settings.objective == "erm-joint"
+    for before, after in (
+        ({"objective": "erm-alternating"}, {"objective": "erm"}),
+        ({"objective": "bilevel"}, {"objective": "bilevel"}),
+        ({"method": "gaea-gdas"}, {"method": "gaea-gdas-drawn"}),
+        ({"method": "gdas", "edition": 2}, {"method": "gdas"}),
+    ):
+        file = copied / "search" / "run.json"
+        about = json.loads(file.read_text())
+        file.write_text(json.dumps({**about, "settings": {**about["settings"], **before}}))
+        settings = nasight.Run(copied / "search").settings.model_dump()
+        assert {key: settings[key] for key in after} == after
+
+
 def test_an_interrupted_search_ends_as_the_finished_one_did(copied: Path) -> None:
     resumed = nasight.resume(copied / "search-half")
     whole = nasight.Run(copied / "search")

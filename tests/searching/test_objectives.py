@@ -26,8 +26,8 @@ def engine(name: str, objective: str, **settings: Any) -> Engine:
     return made
 
 
-def test_erm_takes_both_gradients_from_one_pass_at_the_same_point() -> None:
-    joint = engine("gaea-darts", "erm")
+def test_the_joint_step_takes_both_gradients_from_one_pass_at_the_same_point() -> None:
+    joint = engine("gaea-darts", "erm-joint")
     loss = joint.step(0, 0, learns=True).loss("weights", learn=True)
     by_theta, *by_shared = torch.autograd.grad(loss, [*list(joint.params.values()), *list(joint.supernet.parameters())])
     joint.objective.step(joint.step(0, 0, learns=True))

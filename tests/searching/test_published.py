@@ -32,7 +32,7 @@ def test_gaea_darts_on_nasbench201_is_that_of_appendix_c_3() -> None:
     found = resolve(METHODS["gaea-darts"], load("nasbench201", none=False), data="cifar-10", preset="paper")
     assert (found.epochs, found.schedule_epochs, found.batch_size, found.arch_lr) == (25, 50, 64, 0.1)
     assert (found.size, found.objective, found.validation, found.warmup) == (
-        {"channels": 16, "cells": 5}, "erm-alternating", 0.0, 0,
+        {"channels": 16, "cells": 5}, "erm", 0.0, 0,
     )  # fmt: skip
     assert (found.weight_decay, found.nesterov, found.examples) == (3e-4, False, None)
     # The released schedule's rate of the last epoch.
@@ -86,7 +86,7 @@ def test_a_paper_search_takes_none_from_the_protocol(tmp_path: Path) -> None:
     assert run.settings.space_options == {"none": True}
     run = nasight.search("nasbench201", "gaea-darts", "digits", out=tmp_path / "b", batch_size=16, **flags)
     assert run.settings.space_options == {"none": False}
-    assert run.settings.objective == "erm-alternating"
+    assert run.settings.objective == "erm"
 
 
 def test_the_protocols_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -97,3 +97,22 @@ def test_the_protocols_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert command("search", "--list", "--preset", "paper", "--json") == 0
     rows = json.loads(capsys.readouterr().out)["published"]
     assert len(rows) == len(PUBLISHED)
+
+
+def test_medium_is_the_published_protocol_at_a_smaller_size() -> None:
+    space = load("nasbench201", none=False)
+    found, paper = (
+        resolve(METHODS["gaea-darts"], space, data="cifar-10", preset=preset).model_dump()
+        for preset in ("medium", "paper")
+    )
+    assert {key for key in found if found[key] != paper[key]} == {"preset", "size"}
+    assert found["size"] == {"channels": 8, "cells": 1}
+    gdas = resolve(METHODS["gdas"], space, data="cifar-10", preset="medium")
+    assert (gdas.epochs, gdas.schedule_epochs, gdas.arch_lr, gdas.nesterov) == (25, 50, None, True)
+
+
+def test_an_objective_that_is_asked_for_comes_before_the_published_one() -> None:
+    space = load("nasbench201", none=False)
+    for objective in ("erm-joint", "bilevel", "block"):
+        found = resolve(METHODS["gaea-darts"], space, data="cifar-10", preset="paper", objective=objective)
+        assert found.objective == objective

@@ -50,13 +50,14 @@ def search(
         str, choice("A row of the method table (see --list), or eigen, knas, naswot, te-nas, nasi.", group=WHAT)
     ] = "gaea-darts",
     objective: Annotated[
-        str | None, option("erm, bilevel, erm-alternating or block; the method's own by default.", group=WHAT)
+        str | None,
+        option("erm, bilevel, erm-joint or block; by default the one the method was published with.", group=WHAT),
     ] = None,
     data: Annotated[str, choice(_shared.DATA, group=WHAT)] = "digits",
     none: Annotated[bool | None, setting(SearchOptions, "none", "--none/--no-none")] = None,
     list_methods: Annotated[bool, choice("Print the method table and exit.", "--list", group=WHAT)] = False,
     preset: Annotated[
-        str, choice("tiny, small or paper: size, amount of data and epochs together.", group=LENGTH)
+        str, choice("tiny, small, medium or paper: size, amount of data and epochs together.", group=LENGTH)
     ] = "small",
     epochs: Annotated[int | None, setting(SearchOptions, "epochs")] = None,
     schedule_epochs: Annotated[int | None, setting(SearchOptions, "schedule_epochs")] = None,
@@ -273,6 +274,10 @@ def _list(as_json: bool, preset: str) -> None:
         for r in rows
     ]
     typer.echo("\n".join(table([("method", "relaxation", "geometry", "objectives", "paper"), *cells])))
+    typer.echo(
+        "\nThe first objective is the default, except where a method was published with another one on a space: "
+        "--list --preset paper."
+    )
 
 
 def _list_published(as_json: bool) -> None:

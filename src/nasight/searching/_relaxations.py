@@ -13,7 +13,7 @@ from torch import Tensor
 
 from nasight.architecture import Architecture
 from nasight.errors import RunError
-from nasight.spaces import Group, Space
+from nasight.spaces import CONSTANTS, Group, Space
 
 TRACE = 1e-20
 """A weight at which an operation is evaluated, and has a gradient, but adds nothing that a float can see."""
@@ -77,18 +77,23 @@ class PartialChannels(Mixture):
     partial: int = 4
 
 
+def gumbel(like: Tensor, generator: torch.Generator) -> Tensor:
+    """Standard Gumbel noise."""
+    return -torch.empty_like(like).exponential_(generator=generator).log()
+
+
 def concrete(log_theta: Tensor, tau: float, generator: torch.Generator) -> Tensor:
     """A draw from the concrete distribution: its largest entry is at i with probability theta_i."""
-    gumbel = -torch.empty_like(log_theta).exponential_(generator=generator).log()
-    return ((log_theta + gumbel) / tau).softmax(-1)
+    return ((log_theta + gumbel(log_theta, generator)) / tau).softmax(-1)
 
 
 @dataclass(frozen=True)
 class HardGumbel(Relaxation):
-    """One operation per decision, drawn by the Gumbel trick; straight-through gradient (GDAS).
+    """One operation per decision, drawn by the Gumbel trick; straight-through gradient of what was drawn.
 
     The pass sees the arg max of (log theta + Gumbel noise) / tau in ones and zeros, the gradient that of the softmax.
-    tau falls linearly. What was not drawn is not evaluated, so it receives no gradient of its own.
+    tau falls linearly. What was not drawn is not evaluated, so it receives no gradient of its own. So does GDAS's
+    released code in the DARTS space.
     """
 
     skip_zeros: ClassVar[bool | None] = True
@@ -111,6 +116,33 @@ class HardGumbel(Relaxation):
         soft = concrete(log_theta, tau, generator)
         hard = torch.zeros_like(soft).scatter(-1, soft.argmax(-1, keepdim=True), 1.0)
         return hard + (soft - soft.detach())
+
+
+@dataclass(frozen=True)
+class GumbelConstants(HardGumbel):
+    """The same, but weights that were not drawn enter as the numbers they are, which is 0 (GDAS on NAS-Bench-201).
+
+    For the gradient such a weight is a number added to every entry of the feature map: all weights of an edge that
+    were not drawn get the same gradient, the sum of that of the feature map, whatever their operations compute. Where a
+    space takes no such numbers, this is `HardGumbel`.
+    """
+
+    def weights(
+        self, theta: Mapping[str, Tensor], log_theta: Mapping[str, Tensor], context: StepContext
+    ) -> dict[str, Tensor]:
+        drawn = super().weights(theta, log_theta, context)
+        if context.space.constants and context.learn:
+            (group,) = (group for group in context.groups if group.exclusive)
+            rows = group.split(drawn[group.name])
+            drawn[CONSTANTS] = torch.stack([(row * (row.detach() == 0)).sum() for row in rows])
+        return drawn
+
+
+@dataclass(frozen=True)
+class StraightThrough(HardGumbel):
+    """The plain straight-through estimator: a pass from which the architecture learns evaluates all operations."""
+
+    skip_zeros: ClassVar[bool | None] = False
 
 
 @dataclass(frozen=True)

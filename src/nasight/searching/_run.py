@@ -13,7 +13,7 @@ from nasight.architecture import Architecture
 from nasight.data import Dataset
 from nasight.errors import RequestError
 from nasight.runs import DataRecord, RunFolder, data_of
-from nasight.searching._settings import SearchSettings, checked
+from nasight.searching._settings import SearchSettings, read_settings
 from nasight.searching._streams import Streams, resized
 from nasight.searching.methods import Method, method_row
 from nasight.spaces import Space, Supernet, load
@@ -39,7 +39,7 @@ class Run:
 
     @cached_property
     def settings(self) -> SearchSettings:
-        return checked(self.folder.about["settings"])
+        return read_settings(self.folder.about["settings"])
 
     @cached_property
     def space(self) -> Space:

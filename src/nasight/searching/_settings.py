@@ -9,17 +9,28 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from nasight.errors import RequestError
-from nasight.searching._published import PUBLISHED
+from nasight.searching._published import PUBLISHED, published_objective
 from nasight.searching._units import read_count, read_milliseconds
 from nasight.searching.methods import Method
 from nasight.spaces import Space
 
-# Preset -> epochs and training images; `paper` uses them all.
+# Preset -> epochs and training images; `medium` and `paper` use them all.
 AMOUNTS: Mapping[str, dict[str, Any]] = {
     "tiny": {"epochs": 20, "examples": 1_200},
     "small": {"epochs": 10, "examples": 8_000},
+    "medium": {"epochs": 25, "examples": None},
     "paper": {"epochs": 50, "examples": None},
 }
+AS_PUBLISHED = ("medium", "paper")
+"""Presets that follow the published protocol, where there is one: `medium` in 25 epochs and at the size of `small`."""
+
+EDITION = 2
+"""Counted up when a name comes to mean another computation, so that a run of before keeps what it meant."""
+FIRST_EDITION = {
+    "objective": {"erm": "erm-joint", "erm-alternating": "erm"},
+    "method": {"gdas": "gdas-drawn", "gaea-gdas": "gaea-gdas-drawn"},
+}
+"""What names of the first edition are called now."""
 
 
 class SearchSettings(BaseModel):
@@ -27,6 +38,8 @@ class SearchSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    edition: int = Field(default=1, ge=1, le=EDITION)
+    """Which edition of the methods: version 0.1 wrote none, which is the first."""
     space: str
     space_options: dict[str, Any] = {}
     size: dict[str, int] = {}
@@ -72,6 +85,19 @@ def protocol_of(method: Method, space: Space) -> dict[str, Any]:
     return {} if found is None else dict(found.settings)
 
 
+def _followed(method: Method, space: Space, preset: str) -> dict[str, Any]:
+    """What a preset takes from the published protocol: all, nothing, or what does not depend on length and size."""
+    published = protocol_of(method, space) if preset in AS_PUBLISHED else {}
+    for key in ("objective", "none"):
+        published.pop(key, None)
+    if preset == "medium":
+        published["size"] = dict(space.search_sizes.get("small", {}))
+        if published.get("epochs") != AMOUNTS["medium"]["epochs"]:
+            for key in ("epochs", "schedule_epochs", "warmup", "arch_lr"):
+                published.pop(key, None)
+    return published
+
+
 def resolve(
     method: Method,
     space: Space,
@@ -94,13 +120,12 @@ def resolve(
     if isinstance(given.get("max_latency"), str):
         given["max_latency"] = read_milliseconds(given["max_latency"])
     schedule = method.schedule
-    published = protocol_of(method, space) if preset == "paper" else {}
-    published.pop("none", None)
-    objective = objective or published.pop("objective", None)
+    published = _followed(method, space, preset)
     values: dict[str, Any] = {
+        "edition": EDITION,
         "space": name or space.name,
         "method": method.name,
-        "objective": method.objective(objective).name,
+        "objective": method.objective(objective or published_objective(method.name, space.family)).name,
         "data": data,
         "preset": preset,
         "batch_size": schedule.batch_size,
@@ -124,6 +149,14 @@ def resolve(
             values["warmup"] = int(schedule.warmup * epochs)
         if 1 <= epochs <= int(values["warmup"]) and method.geometry.moves:
             raise RequestError(f"{epochs} epochs leave none for the architecture after {values['warmup']} of warm-up")
+    return checked(values)
+
+
+def read_settings(values: Mapping[str, Any]) -> SearchSettings:
+    """Settings as a run keeps them, with the names that they have in this edition."""
+    if isinstance(values, Mapping) and values.get("edition", 1) == 1:
+        kept = {key: values[key] for key in FIRST_EDITION if isinstance(values.get(key), str)}
+        values = {**values, **{key: FIRST_EDITION[key].get(value, value) for key, value in kept.items()}}
     return checked(values)
 
 

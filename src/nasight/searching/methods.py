@@ -16,7 +16,7 @@ from nasight.searching._objectives import (
     BlockStochastic,
     Clipped,
     ClippedBilevel,
-    Erm,
+    Joint,
     Objective,
     RankUtility,
     Reinforce,
@@ -27,11 +27,13 @@ from nasight.searching._relaxations import (
     BinaryGates,
     Concrete,
     Draws,
+    GumbelConstants,
     HardGumbel,
     Mixture,
     PartialChannels,
     Relaxation,
     SkipDropout,
+    StraightThrough,
     Survivors,
     Templates,
     UniformSample,
@@ -72,45 +74,57 @@ class Method:
     def objective(self, name: str | None) -> Objective:
         """The objective of this name, or the row's own where no name is given."""
         for objective in self.objectives:
-            if name in (None, objective.name):
+            if name is None or ALIASES.get(name, name) == objective.name:
                 return objective
         known = ", ".join(o.name for o in self.objectives)
         raise RequestError(f"method {self.name!r} has no objective {name!r}, only {known}")
 
 
-SINGLE_AND_BILEVEL = (Erm(), Bilevel(), Alternating(), BlockStochastic())
+ALIASES = {"erm-alternating": "erm"}
+"""Other names of objectives."""
+OBJECTIVES = (Bilevel(), Alternating(), Joint(), BlockStochastic())
 MIRROR = Simplex()
 
 
 def gaea(base: Method, geometry: Simplex = MIRROR) -> Method:
-    """The same method on the simplex, moved by exponentiated gradient."""
-    return replace(base, name=f"gaea-{base.name}", geometry=geometry, paper=f"Li et al. 2021, on {base.paper}")
+    """The same method on the simplex, moved by exponentiated gradient.
+
+    Where the base is bilevel by default, this is single-level; a publication that says otherwise of a space comes
+    first (see `PUBLISHED`).
+    """
+    objectives = base.objectives
+    if objectives[0].name == "bilevel":
+        objectives = tuple(sorted(objectives, key=lambda objective: objective.name != "erm"))
+    paper = f"Li et al. 2021, on {base.paper}"
+    return replace(base, name=f"gaea-{base.name}", geometry=geometry, objectives=objectives, paper=paper)
 
 
-DARTS = Method("darts", Mixture(), Softmax(), SINGLE_AND_BILEVEL, Schedule(), "Liu et al. 2019")
+DARTS = Method("darts", Mixture(), Softmax(), OBJECTIVES, Schedule(), "Liu et al. 2019")
 PC_DARTS = Method(
     "pc-darts",
     PartialChannels(),
     # 6e-4 over the 35 of 50 epochs after warm-up, 25,000 images in batches of 256.
     Softmax(lr=6e-4, steps=3_430),
-    SINGLE_AND_BILEVEL,
+    OBJECTIVES,
     Schedule(batch_size=256, lr=0.1, lr_min=0.0, warmup=0.3),
     "Xu et al. 2020",
 )
 GDAS = Method(
     "gdas",
-    HardGumbel(),
+    GumbelConstants(),
     Softmax(steps=97_750),  # 250 epochs of 25,000 images in batches of 64
-    SINGLE_AND_BILEVEL,
+    OBJECTIVES,
     Schedule(),
     "Dong & Yang 2019",
 )
+GDAS_DRAWN = replace(GDAS, name="gdas-drawn", relaxation=HardGumbel())
+GDAS_STRAIGHT = replace(GDAS, name="gdas-straight", relaxation=StraightThrough())
 
 SNAS = Method(
     "snas",
     Concrete(),
     Softmax(steps=58_650),  # 150 epochs of 25,000 images in batches of 64
-    SINGLE_AND_BILEVEL,
+    (Joint(), Alternating(), Bilevel(), BlockStochastic()),
     Schedule(),
     "Xie et al. 2019",
 )
@@ -119,7 +133,7 @@ PROXYLESS = Method(
     BinaryGates(),
     # Without momentum or decay only what was drawn moves. 120 epochs of ImageNet, an architecture step in five.
     Softmax(lr=1e-3, steps=120_000, betas=(0.0, 0.999), weight_decay=0.0, hold_others=True),
-    SINGLE_AND_BILEVEL,
+    OBJECTIVES,
     Schedule(),
     "Cai et al. 2019",
 )
@@ -127,7 +141,7 @@ P_DARTS = Method(
     "p-darts",
     SkipDropout(),
     Softmax(lr=6e-4, steps=3_900),  # a stage: 15 epochs of 25,000 images in batches of 96
-    (Erm(), Bilevel(), Alternating()),
+    (Bilevel(), Alternating(), Joint()),
     Schedule(
         batch_size=96,
         lr_min=0.0,
@@ -149,6 +163,8 @@ SETN = Method(
     selection=Likeliest(),
 )
 XNAS_BOUND = 1.0
+# 150 epochs of 25,000 images in batches of 64.
+GDAS_MIRROR = Simplex(steps=58_650, gradient=0.0235)
 
 ROWS = (
     DARTS,
@@ -157,7 +173,11 @@ ROWS = (
     PC_DARTS,
     gaea(PC_DARTS, Simplex(steps=3_430, gradient=0.028)),
     GDAS,
-    gaea(GDAS, Simplex(steps=58_650, gradient=0.0235)),  # 150 epochs of 25,000 images in batches of 64
+    gaea(GDAS, GDAS_MIRROR),
+    GDAS_DRAWN,
+    gaea(GDAS_DRAWN, GDAS_MIRROR),
+    GDAS_STRAIGHT,
+    gaea(GDAS_STRAIGHT, GDAS_MIRROR),
     Method(
         "rs-ws",
         UniformSample(),

@@ -8,10 +8,11 @@ from nasight.spaces._groups import Decision, Group, Weights
 from nasight.spaces._parameters import Parameters
 from nasight.spaces._registry import DEFAULT, SPACES, family_of, load, names, register, search_options
 from nasight.spaces._source import Source
-from nasight.spaces._supernet import Supernet
+from nasight.spaces._supernet import CONSTANTS, Supernet
 from nasight.spaces.module import Choice, ModuleSpace
 
 __all__ = [
+    "CONSTANTS",
     "DEFAULT",
     "PRESETS",
     "SPACES",

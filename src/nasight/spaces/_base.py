@@ -40,6 +40,8 @@ class Space(ABC):
     """Whether a supernet can weigh the edges into a node (PC-DARTS)."""
     partial_channels: ClassVar[bool] = False
     """Whether a supernet can send a part of the channels through the operations (PC-DARTS)."""
+    constants: ClassVar[bool] = False
+    """Whether the supernet takes a number for every edge that is added to all that leaves it (`CONSTANTS`; GDAS)."""
     per_example: ClassVar[bool] = False
     """Whether the plain path of the supernet takes other weights for every example of a batch (XNAS)."""
     builds_without_memory: ClassVar[bool] = True

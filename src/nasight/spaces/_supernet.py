@@ -16,6 +16,9 @@ from nasight.spaces._groups import Group
 
 PATHS = ("fast", "plain", "compiled")
 Cell = Callable[..., Tensor]
+CONSTANTS = "constants"
+"""Beside the groups, weights may have this entry where a space takes it: a number for every row of operations, added to
+each entry of what that edge gives."""
 
 
 class Supernet(nn.Module, ABC):

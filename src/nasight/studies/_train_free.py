@@ -26,6 +26,7 @@ TRAIN_FREE_METHODS = ("eigen", "knas", "naswot", "te-nas", "nasi")
 PRESETS: dict[str, dict[str, Any]] = {
     "tiny": {"candidates": 50, "epochs": 2, "examples": 1_200},
     "small": {"candidates": 1_000, "epochs": 4, "examples": 8_000},
+    "medium": {"candidates": 1_000, "epochs": 8, "examples": None},
     "paper": {"candidates": 1_000, "epochs": 12, "examples": None},
 }
 TAKEN = ("candidates", "epochs", "examples", "validation", "batch_size", "lr", "augment", "resolution")

@@ -41,6 +41,7 @@ class NasBench201(Space):
     name = "nasbench201"
     edge_weights: ClassVar[bool] = True
     partial_channels: ClassVar[bool] = True
+    constants: ClassVar[bool] = True
     per_example: ClassVar[bool] = True
     sizes: ClassVar[Mapping[str, int]] = {"channels": 16, "cells": 5}
     search_sizes: ClassVar[Mapping[str, Mapping[str, int]]] = {

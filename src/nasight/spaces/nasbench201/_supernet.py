@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from nasight.spaces._blocks import ResidualReduction, head, stem
 from nasight.spaces._groups import Group
-from nasight.spaces._supernet import Supernet
+from nasight.spaces._supernet import CONSTANTS, Supernet
 from nasight.spaces.fast._depthwise import average_pool
 from nasight.spaces.fast._joined import joined
 from nasight.spaces.fast._mix import images, rows, shuffle, weighted_sum
@@ -56,11 +56,12 @@ class NasBench201Supernet(Supernet):
             shares = weights["edges"]
             operations = operations * shares[:, None]
         active = _active(operations, self.operations, skip_zeros)
+        constants = weights.get(CONSTANTS)
         cell = self._cell(MixedCell.plain, MixedCell.fast, weights, skip_zeros)
         if self.path != "plain":
             x = x.contiguous(memory_format=torch.channels_last)
         for layer in self.layers:
-            x = cell(layer, x, operations, shares, active) if isinstance(layer, MixedCell) else layer(x)
+            x = cell(layer, x, operations, shares, active, constants) if isinstance(layer, MixedCell) else layer(x)
         out: Tensor = self.head(x)
         return out
 
@@ -95,14 +96,16 @@ class MixedCell(nn.Module):
                 nn.init.kaiming_uniform_(edge, a=5**0.5)
             self.kernels[name] = nn.Parameter(kernel)
 
-    def plain(self, x: Tensor, weights: Tensor, shares: Tensor, active: Active) -> Tensor:
+    def plain(
+        self, x: Tensor, weights: Tensor, shares: Tensor, active: Active, constants: Tensor | None = None
+    ) -> Tensor:
         """Edge by edge, operation by operation."""
         nodes = [x]
         for target in range(1, NODES):
             total = torch.zeros_like(x)
             for source, e in enumerate(INTO[target]):
                 through, past = nodes[source][:, : self.active], nodes[source][:, self.active :]
-                mixed = torch.zeros_like(through)
+                mixed = torch.zeros_like(through) if constants is None else constants[e].expand_as(through)
                 for o, name in enumerate(self.operations):
                     if name in active[e]:
                         mixed = mixed + weights[e, o] * self._operation(name, e, through)
@@ -118,7 +121,9 @@ class MixedCell(nn.Module):
         kernel = self.kernels[name][edge]
         return F.batch_norm(F.conv2d(F.relu(x), kernel, padding=KERNELS[name] // 2), None, None, training=True)
 
-    def fast(self, x: Tensor, weights: Tensor, shares: Tensor, active: Active) -> Tensor:
+    def fast(
+        self, x: Tensor, weights: Tensor, shares: Tensor, active: Active, constants: Tensor | None = None
+    ) -> Tensor:
         """Node by node: what the edges out of a node share is computed once, what enters a node is summed once."""
         nodes, pools = [x], list[Tensor]()
         parts: list[list[Tensor]] = [[] for _ in range(NODES)]
@@ -129,7 +134,8 @@ class MixedCell(nn.Module):
                 parts[EDGES[e][1]].append(part)
             pooled = any("avg_pool_3x3" in active[e] for e in OUT_OF[source])
             pools.append(rows(average_pool(node)) if pooled else node)
-            nodes.append(self._node(source + 1, nodes, pools, parts[source + 1], weights, shares, active, column))
+            node = self._node(source + 1, nodes, pools, parts[source + 1], weights, shares, active, column)
+            nodes.append(node if constants is None else node + constants[list(INTO[source + 1])].sum())
         return nodes[-1]
 
     def _convolutions(

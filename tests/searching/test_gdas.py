@@ -1,0 +1,104 @@
+"""GDAS's three estimators against numbers that follow from the formulas in docs/faithful.md, section C."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch import Tensor
+
+from nasight.searching import METHODS, _relaxations
+from nasight.searching._relaxations import GumbelConstants, HardGumbel, StepContext, StraightThrough
+from nasight.spaces import CONSTANTS, Group, load
+
+NOISE = torch.tensor([0.3, 0.5, -0.2], dtype=torch.float64)
+ALPHA, THETA = (0.2, -0.1, 0.4), (0.5, 0.2, 0.3)
+OUTPUTS = torch.tensor([[1.0, 2.0], [-1.0, 0.5], [3.0, -2.0]], dtype=torch.float64)
+READOUT = torch.tensor([0.5, -1.0], dtype=torch.float64)
+GROUP = Group("operations", ("edge",), (("a", "b", "c"),))
+
+
+def gradient(relaxation: HardGumbel, values: tuple[float, ...], log: bool, monkeypatch: pytest.MonkeyPatch) -> Tensor:
+    """d loss / d parameters on one edge of three operations; the loss is (y - 1)^2 / 2 of a linear readout."""
+    monkeypatch.setattr(_relaxations, "gumbel", lambda like, generator: NOISE)
+    given = torch.tensor(values, dtype=torch.float64, requires_grad=True)
+    log_theta = (given.log() if log else given.log_softmax(-1))[None]
+    context = StepContext(SimpleNamespace(constants=True), (GROUP,), 0.0, torch.Generator())  # type: ignore[arg-type]
+    weights = relaxation.weights({"operations": log_theta.exp()}, {"operations": log_theta}, context)
+    row = weights["operations"][0]
+    drawn = row.detach() != 0
+    kept = drawn if relaxation.skip_zeros else torch.ones_like(drawn)
+    feature = sum((h * o for h, o, k in zip(row, OUTPUTS, kept.tolist(), strict=True) if k), torch.zeros(2)) + (
+        weights[CONSTANTS][0] if CONSTANTS in weights else 0.0
+    )
+    loss = 0.5 * (feature @ READOUT - 1.0) ** 2
+    assert loss.item() == pytest.approx(3.125)
+    return torch.autograd.grad(loss, given)[0]
+
+
+@pytest.mark.parametrize(
+    ("relaxation", "values", "log", "expected"),
+    [
+        (GumbelConstants(hottest=2.0), ALPHA, False, (0.286445, -0.150378, -0.136068)),
+        (StraightThrough(hottest=2.0), ALPHA, False, (0.755527, 0.507253, -1.262779)),
+        (HardGumbel(hottest=2.0), ALPHA, False, (0.429668, -0.225567, -0.204101)),
+        (GumbelConstants(hottest=2.0), THETA, True, (0.614229, -0.824219, -0.474236)),
+        (StraightThrough(hottest=2.0), THETA, True, (1.587551, 1.825361, -3.862825)),
+    ],
+)
+def test_gradients_are_those_of_the_formulas(
+    relaxation: HardGumbel,
+    values: tuple[float, ...],
+    log: bool,
+    expected: tuple[float, ...],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert gradient(relaxation, values, log, monkeypatch).tolist() == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_rows_bear_the_estimators_their_names_say() -> None:
+    kinds = {name: type(METHODS[name].relaxation) for name in METHODS if "gdas" in name}
+    assert kinds == {
+        f"{prefix}gdas{suffix}": kind
+        for suffix, kind in (("", GumbelConstants), ("-drawn", HardGumbel), ("-straight", StraightThrough))
+        for prefix in ("", "gaea-")
+    }
+
+
+def passes(path: str, weights: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+    """Loss and its gradient in the constants, under the same shared weights on either path."""
+    torch.manual_seed(0)
+    supernet = load("nasbench201", none=False).supernet((3, 8, 8), 5, path=path, channels=4, cells=2).double()
+    weights = {name: value.double() for name, value in weights.items()}
+    constants = weights[CONSTANTS].clone().requires_grad_()
+    x = torch.randn(6, 3, 8, 8).double()
+    logits = supernet(x, {**weights, CONSTANTS: constants}, skip_zeros=True)
+    loss = torch.nn.functional.cross_entropy(logits, torch.arange(6) % 5)
+    return loss.detach(), torch.autograd.grad(loss, constants)[0]
+
+
+def test_constants_are_added_to_what_an_edge_gives_and_both_paths_agree() -> None:
+    space = load("nasbench201", none=False)
+    chosen = space.encode(space.sample(torch.Generator().manual_seed(3)))
+    at = {**chosen, CONSTANTS: torch.tensor([0.2, -0.1, 0.3, 0.0, 0.1, -0.3])}
+    (loss, grad), (by_hand, other) = passes("fast", at), passes("plain", at)
+    torch.testing.assert_close(loss, by_hand)
+    torch.testing.assert_close(grad, other)
+    assert float(grad.abs().min()) > 0
+    # A central difference: the gradient is that of numbers which are really added.
+    step = 1e-6
+    for edge, one in enumerate(torch.eye(6).double()):
+        up, down = (passes("plain", {**at, CONSTANTS: at[CONSTANTS] + sign * step * one})[0] for sign in (1, -1))
+        assert float(up - down) / (2 * step) == pytest.approx(float(grad[edge]), rel=1e-4)
+
+
+def test_where_a_space_takes_no_constants_the_released_estimator_is_that_of_what_was_drawn() -> None:
+    space = load("darts")
+    theta = {group.name: group.uniform() for group in space.groups()}
+    logs = {name: rows.log() for name, rows in theta.items()}
+    drawn = [
+        kind().weights(theta, logs, StepContext(space, space.groups(), 0.0, torch.Generator().manual_seed(1)))
+        for kind in (GumbelConstants, HardGumbel)
+    ]
+    assert drawn[0].keys() == drawn[1].keys()
+    for name, rows in drawn[0].items():
+        assert torch.equal(rows, drawn[1][name])
