@@ -32,6 +32,8 @@ class MirrorDescent(Optimizer):
     lr : learning rate.
     potential : the distance-generating function; the negative entropy by default, which is exponentiated gradient.
     floor : what a weight is lifted to; 0 for nothing.
+    pull : what is minimized has so much of each row's relative entropy to the uniform row added, sum x log(k x) for k
+        weights.
 
     >>> theta = torch.full((1, 4), 0.25, requires_grad=True)
     >>> descent = MirrorDescent([theta], lr=1.0)
@@ -41,9 +43,11 @@ class MirrorDescent(Optimizer):
     tensor([[0.4754, 0.1749, 0.1749, 0.1749]])
     """
 
-    def __init__(self, params: ParamsT, lr: float, potential: Potential = ENTROPY, floor: float = 0.0) -> None:
+    def __init__(
+        self, params: ParamsT, lr: float, potential: Potential = ENTROPY, floor: float = 0.0, pull: float = 0.0
+    ) -> None:
         self.potential = potential
-        super().__init__(params, {"lr": lr, "floor": floor, "sizes": None})
+        super().__init__(params, {"lr": lr, "floor": floor, "pull": pull, "sizes": None})
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "potential": self.potential}
@@ -82,7 +86,11 @@ class MirrorDescent(Optimizer):
                 f"the gradient of {_name(p, group)} is not finite in {wrong} of {p.numel()} places; none moved"
             )
 
+        pull = group.get("pull", 0.0)  # states of version 0.1 have none
+
         def rows(x: Tensor, grad: Tensor) -> Tensor:
+            if pull:
+                grad = grad + pull * (1 + (x.clamp(min=torch.finfo(x.dtype).tiny) * x.shape[-1]).log())
             u = self.potential.mirror_step(x, grad, group["lr"]).clamp(min=group["floor"])
             return u / u.sum(-1, keepdim=True)
 
@@ -97,6 +105,8 @@ def _check_group(group: dict[str, Any]) -> None:
         raise RequestError(f"lr must be greater than 0, got {group['lr']!r}")
     if group["sizes"] is not None:
         group["sizes"] = tuple(group["sizes"])
+    if not group["pull"] >= 0:
+        raise RequestError(f"pull must be at least 0, got {group['pull']!r}")
     for p in group["params"]:
         sizes = group["sizes"] if group["sizes"] is not None else tuple(p.shape[-1:])
         if p.dtype not in (torch.float32, torch.float64):

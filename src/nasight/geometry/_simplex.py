@@ -45,6 +45,7 @@ class Simplex(_Weights):
     lr, steps, gradient : the published learning rate, the steps of the search that it is for, and the size of a
         gradient there; see `Geometry`.
     floor : what a weight is lifted to after every step.
+    pull : how much of the relative entropy to uniform weights is added to what is minimized.
     """
 
     potential: str | Potential = "entropy"
@@ -52,6 +53,7 @@ class Simplex(_Weights):
     steps: int = 19_531
     floor: float = 1e-5
     gradient: float | None = 0.29
+    pull: float = 0.0
 
     def __post_init__(self) -> None:
         if not isinstance(self.potential, Potential) and self.potential not in POTENTIALS:
@@ -63,7 +65,7 @@ class Simplex(_Weights):
         rows: list[dict[str, Any]] = [
             {"params": [params[g.name]], "name": g.name, "sizes": g.sizes if g.ragged else None} for g in groups
         ]
-        return MirrorDescent(rows, lr, potential, self.floor)
+        return MirrorDescent(rows, lr, potential, self.floor, self.pull)
 
 
 @dataclass(frozen=True)

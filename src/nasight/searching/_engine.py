@@ -82,17 +82,36 @@ class Engine:
         self.arch_lr = 0.0
         self.arch_optimizer: torch.optim.Optimizer | None = None
         if geometry.moves:
-            steps = self.steps * max(self.spans[stage].epochs - self.spans[stage].warmup, 1)
-            self.arch_lr = s.arch_lr or geometry.default_lr(steps, self._gradient_size())
-            self.arch_optimizer = geometry.optimizer(self.params, self.theta_groups, lr=self.arch_lr, steps=steps)
+            self.arch_lr = s.arch_lr or geometry.default_lr(self._arch_steps)
+            self.arch_optimizer = geometry.optimizer(
+                self.params, self.theta_groups, lr=self.arch_lr, steps=self._arch_steps
+            )
 
-    def _gradient_size(self) -> float | None:
-        """The largest entry of an architecture gradient before the first step, the mean over a few batches."""
-        if self.method.geometry.gradient is None:
-            return None
+    @property
+    def _arch_steps(self) -> int:
+        """The steps for which the default rate is: those of the stage, as if the architecture moved in all of them.
+
+        A warm-up thus does not raise the rate. In the first edition it did.
+        """
+        span = self.spans[self.stage]
+        return self.steps * (span.epochs if self.settings.edition > 1 else max(span.epochs - span.warmup, 1))
+
+    def _measure_rate(self, epoch: int) -> None:
+        """The default rate, from gradients as they are when the architecture begins to move."""
+        geometry, first = self.method.geometry, self.settings.edition == 1
+        span = self.spans[self.stage]
+        due = epoch == span.first + (0 if first else span.warmup)
+        if self.arch_optimizer is None or geometry.gradient is None or self.settings.arch_lr or not due:
+            return
+        self.arch_lr = geometry.default_lr(self._arch_steps, self._gradient_size(0 if first else epoch))
+        for group in self.arch_optimizer.param_groups:
+            group["lr"] = self.arch_lr
+
+    def _gradient_size(self, epoch: int) -> float:
+        """The largest entry of an architecture gradient before a step, the mean over a few batches."""
         sizes = []
         for step in range(PROBES):
-            at = self.step(0, step, learns=True)
+            at = self.step(epoch, step, learns=True)
             grads = torch.autograd.grad(at.loss("architecture", learn=True, record=False), at.theta)
             rows = [row for group, grad in zip(self.theta_groups, grads, strict=True) for row in group.split(grad)]
             sizes.append(max(float((row - row.mean()).abs().max()) for row in rows))
@@ -157,6 +176,7 @@ class Engine:
         turn = math.pi * (epoch - span.first) / (s.schedule_epochs * span.epochs / s.epochs)
         rate = s.lr_min + 0.5 * (s.lr - s.lr_min) * (1 + math.cos(turn))
         self.weight_optimizer.param_groups[0]["lr"] = rate
+        self._measure_rate(epoch)
         self.tallies = {stream: Tally() for stream in STREAMS}
 
     def move_architecture(self) -> None:
@@ -234,6 +254,7 @@ class Engine:
             self.weight_optimizer.load_state_dict(state["weight_optimizer"])
             if self.arch_optimizer is not None:
                 self.arch_optimizer.load_state_dict(state["arch_optimizer"])
+                self.arch_lr = float(self.arch_optimizer.param_groups[0]["lr"])
             self.tallies = {name: Tally(*values) for name, values in state["tallies"].items()}
             self.kept = state["kept"]
         except (KeyError, RuntimeError, ValueError, TypeError) as error:

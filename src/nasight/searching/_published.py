@@ -203,7 +203,7 @@ PUBLISHED: Mapping[tuple[str, str], Published] = {
 }
 """(method, family of spaces) -> protocol; a pair that is not here was not published, or not found."""
 
-# GAEA, C.1 and C.2: the released searches of these spaces are bilevel; that of NAS-Bench-201 has both, and ERM is better.
+# GAEA, C.1 and C.2: the released searches of these spaces are bilevel; NAS-Bench-201 has both, and ERM is better (C.3).
 GAEA_BILEVEL = ("darts", "nasbench1shot1")
 
 

@@ -173,7 +173,7 @@ ROWS = (
     PC_DARTS,
     gaea(PC_DARTS, Simplex(steps=3_430, gradient=0.028)),
     GDAS,
-    gaea(GDAS, GDAS_MIRROR),
+    gaea(GDAS, replace(GDAS_MIRROR, pull=0.01)),
     GDAS_DRAWN,
     gaea(GDAS_DRAWN, GDAS_MIRROR),
     GDAS_STRAIGHT,
