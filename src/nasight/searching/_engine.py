@@ -45,6 +45,10 @@ class Engine:
         self.loaders, self.validation = streams.loaders, streams.validation
         self.candidate_batch = streams.candidate_batch
         self.steps = self.loaders["weights"].steps
+        self.phase = self.objective.phase(self.steps)
+        """Steps of the architecture alone after those of an epoch."""
+        self.length = self.steps + self.phase
+        """All steps of an epoch."""
         self.spans = spans(len(self.method.schedule.stages), settings.epochs, settings.warmup)
         self.tallies = {stream: Tally() for stream in STREAMS}
         self.memory: dict[str, float] = {}
@@ -82,7 +86,7 @@ class Engine:
         self.arch_lr = 0.0
         self.arch_optimizer: torch.optim.Optimizer | None = None
         if geometry.moves:
-            steps = self.steps * max(self.spans[stage].epochs - self.spans[stage].warmup, 1)
+            steps = (self.phase or self.steps) * max(self.spans[stage].epochs - self.spans[stage].warmup, 1)
             self.arch_lr = s.arch_lr or geometry.default_lr(steps, self._gradient_size())
             self.arch_optimizer = geometry.optimizer(self.params, self.theta_groups, lr=self.arch_lr, steps=steps)
 
@@ -104,6 +108,14 @@ class Engine:
     def step(self, epoch: int, index: int, *, learns: bool) -> EngineStep:
         """What an objective may do in this step."""
         return EngineStep(self, epoch, index, learns)
+
+    def advance(self, epoch: int, index: int) -> None:
+        """Take this step of an epoch, one of the phase if it comes after the others."""
+        at = self.step(epoch, index, learns=self.learns(epoch))
+        if index < self.steps:
+            self.objective.step(at)
+        elif at.learns:
+            self.objective.phase_step(at)
 
     @property
     def policy(self) -> Policy:
