@@ -1,14 +1,17 @@
 """Distributions over answers, on spaces small enough to list every answer."""
 
+import math
 from itertools import product
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nasight.errors import RequestError
 from nasight.geometry import Categorical, Controller, Distribution, NaturalGradient
-from nasight.geometry._natural import natural_gradient
+from nasight.geometry._natural import natural_gradient, transported
 from nasight.spaces import Group
 
 GROUP = Group("questions", ("a", "b", "c"), (("x", "y"), ("x", "y", "z"), ("x", "y")))
@@ -92,6 +95,96 @@ def test_the_natural_gradient_solves_the_fisher_matrix(weights: list[float], see
     assert torch.allclose(found[:-1], exact, atol=1e-10)
     assert float(found.sum()) == pytest.approx(0, abs=1e-12)
     assert float((found.square() / x).sum()) == pytest.approx(float(exact @ fisher @ exact), rel=1e-9)
+
+
+PAIRS = [
+    ([0, 1, 2, 0, 1, 2], [1, 1, 0, 2, 2, 0]),
+    ([0, 0, 2, 1, 1, 2], [2, 1, 1, 0, 2, 1]),
+    ([0, 1, 0, 0, 0, 2], [1, 2, 2, 1, 2, 1]),
+]
+"""A better and a worse answer to six questions of three options, for three steps."""
+
+
+def released_root(x: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Entry by entry as the released code writes it, k - 1 numbers a row."""
+    k = x.shape[1]
+    return np.array(
+        [
+            [
+                row_v[i] / math.sqrt(row_x[i])
+                + math.sqrt(row_x[i]) * sum(row_v[: k - 1]) / (row_x[-1] + math.sqrt(row_x[-1]))
+                for i in range(k - 1)
+            ]
+            for row_x, row_v in zip(x, v, strict=True)
+        ]
+    )
+
+
+def test_asng_s_path_is_that_of_the_released_root() -> None:
+    """|s|^2 and Delta of three steps by a numpy script of the released formulas, which prints these digits."""
+    theta = torch.full((6, 3), 1 / 3, dtype=torch.float64, requires_grad=True)
+    optimizer = NaturalGradient([theta])
+    found = []
+    for good, bad in PAIRS:
+        x = theta.detach()
+        eye = torch.eye(3, dtype=torch.float64)
+        theta.grad = -(eye[good] - eye[bad]) / 2 / x
+        optimizer.step()
+        state = optimizer.state[theta]
+        found.append((float(state["transported_path"].square().sum()), state["trust"]))
+    expected = [(0.494017, 1.048685), (1.002148, 1.067954), (1.268109, 1.071740)]
+    for mine, its in zip(found, expected, strict=True):
+        assert mine == pytest.approx(its, abs=1e-6)
+    assert theta.detach()[0].tolist() == pytest.approx([0.752732, 1 / 12, 0.163935], abs=1e-6)
+
+
+@given(st.integers(2, 6), st.integers(0, 1000))
+def test_transport_keeps_lengths_and_is_the_released_root(k: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x = rng.dirichlet(np.full(k, 2.0), 3).clip(1e-3)
+    x /= x.sum(1, keepdims=True)
+    v = rng.normal(size=(3, k))
+    v -= v.mean(1, keepdims=True)
+    found = transported(torch.from_numpy(x), torch.from_numpy(v)).numpy()
+    np.testing.assert_allclose(found[:, :-1], released_root(x, v), rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(found[:, -1], 0, atol=1e-9 * np.abs(v / np.sqrt(x)).max())
+    np.testing.assert_allclose((found**2).sum(), (v**2 / x).sum(), rtol=1e-9)
+
+
+def test_rows_of_different_lengths_have_the_path_of_each_length() -> None:
+    ragged = torch.tensor([0.3, 0.7, 0.2, 0.5, 0.3, 0.9, 0.1], dtype=torch.float64, requires_grad=True)
+    ragged.grad = torch.tensor([1.0, 0, 0, 2, 1, 0, 1], dtype=torch.float64)
+    x, v = ragged.detach().clone(), natural_gradient(ragged.detach(), ragged.grad, GROUP.sizes)
+    optimizer = NaturalGradient([{"params": [ragged], "sizes": GROUP.sizes}])
+    optimizer.step()
+    path = optimizer.state[ragged]["transported_path"]
+    for row in (slice(0, 2), slice(2, 5), slice(5, 7)):
+        root = released_root(x[row][None].numpy(), -v[row][None].numpy())[0]
+        scale = math.sqrt(0.75) / float((v.square() / x).sum().sqrt())  # beta = 1 / sqrt(4)
+        assert path[row][:-1].tolist() == pytest.approx((scale * root).tolist(), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("shape", "least"),
+    [((6, 4), 1 / 18), ((3, 2), 1 / 3), ((2, 3), 1 / 4), ((1, 4), 1 / 8), ((2, 2), 1 / 4)],
+    ids=["6 rows of 4", "3 rows of 2", "2 rows of 3", "a single row", "2 rows of 2"],
+)
+def test_the_least_probability_is_the_released_one_where_it_leaves_room(shape: tuple[int, int], least: float) -> None:
+    """1 / (rows (k - 1)) for the first three; for the others that is 1 / k or more, and nothing could ever move."""
+    theta = torch.full(shape, 1 / shape[1], requires_grad=True)
+    optimizer = NaturalGradient([theta])
+    for _ in range(40):
+        theta.grad = torch.tensor([1.0, *[0.0] * (shape[1] - 1)]).repeat(shape[0], 1)
+        optimizer.step()
+    assert float(theta.detach().min()) == pytest.approx(least, abs=1e-5)
+
+
+def test_a_state_of_version_0_1_is_refused_in_a_sentence() -> None:
+    first, _ = steps(0.0, 3)
+    old = first.state_dict()
+    old["state"][0]["path"] = old["state"][0].pop("transported_path")
+    with pytest.raises(RequestError, match=r"that of version 0\.1, .* start the search anew"):
+        NaturalGradient([torch.full((6, 4), 0.25, requires_grad=True)]).load_state_dict(old)
 
 
 def steps(noise: float, number: int = 200) -> tuple[NaturalGradient, torch.Tensor]:

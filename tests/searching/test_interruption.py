@@ -143,6 +143,36 @@ def test_every_objective_resumes_in_the_middle_of_an_epoch(nursery: Nursery, tmp
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("step", [8, 9], ids=["before the phase", "within it"])
+def test_enas_resumes_before_and_within_its_phase(nursery: Nursery, tmp_path: Path, step: int) -> None:
+    """8 steps of the shared weights, then 2 of the controller; the second epoch has a baseline to remember."""
+    small = {"space": "mlp", "size": {"width": 4}, "batch_size": 8, "candidates": 3, "checkpoint_seconds": 0.0}
+    settings = {**SETTINGS, **small, "method": "enas", "epochs": 2}
+    assert nursery.attempt(tmp_path / "a", new=True, settings=settings, kill_after=None) == 0
+    begun, made = [], []
+
+    class Told(Progress):
+        def begin(self, settings: Any, steps: int, done: int) -> None:
+            begun.append((steps, done))
+
+        def step(self, epoch: int, index: int) -> None:
+            made.append((epoch, index))
+            if made == [(e, i) for e in (0, 1) for i in range(10)][: 10 + step + 1]:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        search(out=tmp_path / "b", progress=Told(), **settings)
+    state = RunFolder(tmp_path / "b").load()
+    assert state is not None
+    assert (state["epoch"], state["step"]) == (1, step)
+    resume(tmp_path / "b", progress=Told())
+    assert begun == [(10, 0), (10, 10 + step)]
+    # Of the interrupted step nothing was saved, so it is made twice.
+    assert len(made) == 2 * 10 + 1
+    assert_same(tmp_path / "a", tmp_path / "b")
+
+
+@pytest.mark.slow
 def test_ctrl_c_saves_says_how_to_go_on_and_exits_with_130(tmp_path: Path) -> None:
     arguments = ["--data", "digits", "--preset", "tiny", "--epochs", "60", "--threads", "1", "--channels", "4"]
     command = [sys.executable, "-m", "nasight", "search", "--out", str(tmp_path / "r"), *arguments]

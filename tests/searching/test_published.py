@@ -47,6 +47,16 @@ def test_gdas_runs_250_epochs_with_none_and_nesterov_on_nasbench201() -> None:
     assert PUBLISHED["darts", "nasbench201"].settings["none"] is False
 
 
+def test_enas_alternates_epochs_and_controller_phases_on_nasbench201() -> None:
+    found = resolve(METHODS["enas"], load("nasbench201"), data="cifar-10", preset="paper")
+    assert (found.epochs, found.schedule_epochs, found.batch_size, found.objective) == (250, 10, 128, "reinforce-phase")
+    assert (found.lr, found.lr_min, found.arch_lr) == (0.05, 0.0005, 1e-3)
+    # Half of 50,000 images; the published rate is also the default's at the published number of steps.
+    steps = METHODS["enas"].objective(found.objective).phase(25_000 // 128)
+    assert steps == 50
+    assert METHODS["enas"].geometry.default_lr(steps * found.epochs) == pytest.approx(1e-3)
+
+
 def test_p_darts_has_three_stages_of_25_epochs_with_5_11_and_17_cells() -> None:
     found = resolve(METHODS["p-darts"], load("darts"), data="cifar-10", preset="paper")
     assert (found.epochs, found.size["cells"], found.warmup, found.batch_size) == (75, 5, 30, 96)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.optimizer import ParamsT
 
-from nasight.errors import RunError
+from nasight.errors import RequestError, RunError
 from nasight.geometry._base import Params
 from nasight.geometry._distribution import Choose, Distribution
 from nasight.geometry._rows import map_rows
@@ -58,12 +58,13 @@ class NaturalGradient(Optimizer):
 
     For p.grad = g, a row x of probabilities has the natural gradient F^-1 g = x * (g - <x, g>) and a tangent v the
     length |v / sqrt(x)|. The step is delta = lr / Delta; Delta follows the signal-to-noise ratio of the recent
-    directions (ASNG, algorithm 1), here measured with the square root v / sqrt(x) of the Fisher metric:
+    directions (ASNG, algorithm 1), each of length 1 and brought to one common point by `transported`:
 
         s <- (1 - beta) s + sqrt(beta (2 - beta)) direction,  gamma <- (1 - beta)^2 gamma + beta (2 - beta)
-        Delta <- Delta exp(beta (gamma - |s|^2 / threshold)),  beta = delta / sqrt(degrees of freedom)
+        Delta <- Delta exp(beta (gamma - |s|^2 / threshold)),  beta = delta / sqrt(degrees of freedom), at most 1
 
-    After a step no probability of a row of k is under 1 / (rows (k - 1)), or 1 / (2 k) if that is less. A gradient
+    After a step no probability of a row of k is under 1 / (rows (k - 1)), as in the released code. Where that leaves
+    the row no room to move (rows (k - 1) <= k: a single row, or two rows of 2), the least is 1 / (2 k). A gradient
     without a direction leaves everything as it is.
 
     Parameters
@@ -82,6 +83,15 @@ class NaturalGradient(Optimizer):
 
     def __init__(self, params: ParamsT, lr: float = 1.0, threshold: float = 1.5) -> None:
         super().__init__(params, {"lr": lr, "threshold": threshold, "sizes": None})
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on from a state; one of version 0.1 is refused, its path cannot be brought to the common point."""
+        if any("path" in entry for entry in state_dict["state"].values()):
+            raise RequestError(
+                "its natural gradient is that of version 0.1, which summed up its steps in another way; "
+                "start the search anew"
+            )
+        super().load_state_dict(state_dict)
 
     @overload
     def step(self, closure: None = None) -> None: ...
@@ -108,9 +118,9 @@ class NaturalGradient(Optimizer):
         beta = min(1.0, delta / math.sqrt(sum(size - 1 for size in rows)))
         signal = 0.0
         for (p, sizes), v in zip(moving, downhill, strict=True):
-            path = self.state[p].get("path", torch.zeros_like(p))
-            path = (1 - beta) * path + math.sqrt(beta * (2 - beta)) * v / p.sqrt() / length
-            self.state[p]["path"] = path
+            path = self.state[p].get("transported_path", torch.zeros_like(p))
+            path = (1 - beta) * path + math.sqrt(beta * (2 - beta)) * map_rows(transported, sizes, p, v) / length
+            self.state[p]["transported_path"] = path
             signal += float(path.square().sum())
             p.copy_(map_rows(lambda x: _lifted(x, len(rows)), sizes, p + delta * v / length))
         memory["gamma"] = (1 - beta) ** 2 * memory.get("gamma", 0.0) + beta * (2 - beta)
@@ -123,6 +133,25 @@ def natural_gradient(x: Tensor, grad: Tensor, sizes: tuple[int, ...] | None = No
     return map_rows(lambda x, g: x * (g - (x * g).sum(-1, keepdim=True)), sizes, x, grad)
 
 
+def transported(x: Tensor, v: Tensor) -> Tensor:
+    """Tangents v at rows x of probabilities, as tangents of the sphere at its last pole: (..., k), the last entry 0.
+
+    sqrt(x) is a point of the unit sphere and u = v / sqrt(x) a tangent there, as long as v is in the Fisher metric.
+    Parallel transport along the great circle to the pole e keeps its length: u - (u_k / (1 + sqrt(x_k))) (sqrt(x) + e).
+    Tangents at different x can be added there. It is the root of the Fisher matrix that ASNG's released code takes.
+
+    >>> x, v = torch.tensor([0.25, 0.25, 0.5]), torch.tensor([0.1, 0.1, -0.2])
+    >>> s = transported(x, v)
+    >>> s.round(decimals=4), bool((s.square().sum() - (v.square() / x).sum()).abs() < 1e-6)
+    (tensor([0.2828, 0.2828, 0.0000]), True)
+    """
+    root = x.sqrt()
+    u = v / root
+    pole = torch.zeros_like(root)
+    pole[..., -1] = 1
+    return u - u[..., -1:] / (1 + root[..., -1:]) * (root + pole)
+
+
 def _sizes(p: Tensor, sizes: tuple[int, ...] | None) -> tuple[int, ...]:
     return sizes if sizes is not None else (p.shape[-1],) * (p.numel() // p.shape[-1])
 
@@ -132,6 +161,6 @@ def _lifted(x: Tensor, rows: int) -> Tensor:
     k = x.shape[-1]
     if k == 1:
         return torch.ones_like(x)
-    least = min(1 / (rows * (k - 1)), 1 / (2 * k))
+    least = 1 / (rows * (k - 1)) if rows * (k - 1) > k else 1 / (2 * k)
     above = x.clamp(min=least) - least
     return least + above * ((1 - k * least) / above.sum(-1, keepdim=True))

@@ -45,6 +45,10 @@ class Engine:
         self.loaders, self.validation = streams.loaders, streams.validation
         self.candidate_batch = streams.candidate_batch
         self.steps = self.loaders["weights"].steps
+        self.phase = self.objective.phase(self.steps)
+        """Steps of the architecture alone after those of an epoch."""
+        self.length = self.steps + self.phase
+        """All steps of an epoch."""
         self.spans = spans(len(self.method.schedule.stages), settings.epochs, settings.warmup)
         self.tallies = {stream: Tally() for stream in STREAMS}
         self.memory: dict[str, float] = {}
@@ -94,7 +98,7 @@ class Engine:
         A warm-up thus does not raise the rate. In the first edition it did.
         """
         span = self.spans[self.stage]
-        return self.steps * (span.epochs if self.settings.edition > 1 else max(span.epochs - span.warmup, 1))
+        return (self.phase or self.steps) * (span.epochs if self.settings.edition > 1 else max(span.epochs - span.warmup, 1))
 
     def _measure_rate(self, epoch: int) -> None:
         """The default rate, from gradients as they are when the architecture begins to move."""
@@ -123,6 +127,14 @@ class Engine:
     def step(self, epoch: int, index: int, *, learns: bool) -> EngineStep:
         """What an objective may do in this step."""
         return EngineStep(self, epoch, index, learns)
+
+    def advance(self, epoch: int, index: int) -> None:
+        """Take this step of an epoch, one of the phase if it comes after the others."""
+        at = self.step(epoch, index, learns=self.learns(epoch))
+        if index < self.steps:
+            self.objective.step(at)
+        elif at.learns:
+            self.objective.phase_step(at)
 
     @property
     def policy(self) -> Policy:

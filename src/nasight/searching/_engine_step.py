@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from nasight.data import Loader
 from nasight.errors import RunError
 from nasight.searching._per_example import example_gradients
 from nasight.searching._questions import Policy
@@ -98,8 +99,22 @@ class EngineStep:
 
     @torch.no_grad()
     def scores(self, answers: Tensor, stream: str) -> tuple[Tensor, Tensor]:
-        engine, found, (x, y) = self._engine, list[tuple[float, float]](), self._batch(stream)
-        for each in answers:
+        batch = self._batch(stream)
+        return self._scored(answers, stream, [batch] * len(answers))
+
+    @torch.no_grad()
+    def evaluated(self, answers: Tensor, stream: str) -> tuple[Tensor, Tensor]:
+        # Batches are numbered through all epochs: they go through the rows in one order after the other.
+        engine, loader, first = self._engine, self._loader(stream), self._number * len(answers)
+        engine.supernet.eval()
+        batches = (loader.batch(*divmod(number, loader.steps)) for number in range(first, first + len(answers)))
+        found = self._scored(answers, stream, batches)
+        engine.supernet.train()
+        return found
+
+    def _scored(self, answers: Tensor, stream: str, batches: Iterable[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+        engine, found = self._engine, list[tuple[float, float]]()
+        for each, (x, y) in zip(answers, batches, strict=True):
             logits = engine.supernet(x, engine.space.encode(self.policy.architecture(each)))
             loss = F.cross_entropy(logits, y)
             engine.tallies[stream].add(loss, logits, y)
@@ -107,10 +122,21 @@ class EngineStep:
         losses, accuracies = torch.tensor(found).unbind(1)
         return losses, accuracies
 
-    def _batch(self, stream: str) -> tuple[Tensor, Tensor]:
+    @property
+    def _number(self) -> int:
+        """How many steps of its kind (of the shared weights, or of the phase) there are before it, in all epochs."""
+        engine = self._engine
+        if self.index < engine.steps:
+            return self.epoch * engine.steps + self.index
+        return self.epoch * engine.phase + self.index - engine.steps
+
+    def _loader(self, stream: str) -> Loader:
         if stream not in self._engine.loaders:
             raise RunError(f"an objective asked for the stream {stream!r}; there are {', '.join(STREAMS)}")
-        loader = self._engine.loaders[stream]
+        return self._engine.loaders[stream]
+
+    def _batch(self, stream: str) -> tuple[Tensor, Tensor]:
+        loader = self._loader(stream)
         return loader.batch(self.epoch, self.index % loader.steps)
 
     def _chance(self, stream: str) -> torch.Generator:

@@ -153,21 +153,21 @@ def _run(engine: Engine, folder: RunFolder, progress: Progress) -> Run:
             first_epoch, first_step, seconds = state["epoch"], state["step"], state["seconds"]
             rows = folder.history[:first_epoch]
         s = engine.settings
-        progress.begin(s, engine.steps, first_epoch * engine.steps + first_step)
+        progress.begin(s, engine.length, first_epoch * engine.length + first_step)
         for epoch in range(first_epoch, s.epochs):
             start = time.monotonic() - seconds
             saved = time.monotonic()
             if not first_step:
                 engine.set_epoch(epoch)
-            for step in range(first_step, engine.steps):
-                engine.objective.step(engine.step(epoch, step, learns=engine.learns(epoch)))
-                last = s.epochs * engine.steps
-                iterate = epoch * engine.steps + step + 1
+            for step in range(first_step, engine.length):
+                engine.advance(epoch, step)
+                last = s.epochs * engine.length
+                iterate = epoch * engine.length + step + 1
                 if iterate < last and engine.objective.keeps(iterate, last, engine.generator("iterate")):
                     engine.keep()
                 progress.step(epoch, step)
                 due = time.monotonic() - saved > s.checkpoint_seconds
-                if (due or stopping.is_set()) and step + 1 < engine.steps:
+                if (due or stopping.is_set()) and step + 1 < engine.length:
                     _save(engine, folder, epoch, step + 1, time.monotonic() - start)
                     saved = time.monotonic()
                     _leave_if(stopping, folder)

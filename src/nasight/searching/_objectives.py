@@ -30,6 +30,14 @@ class Objective(ABC):
     def step(self, step: Step) -> None:
         """Move the blocks once; while `step.learns` is False only the shared weights move."""
 
+    def phase(self, steps: int) -> int:
+        """How many steps of the architecture alone follow the `steps` of an epoch."""
+        return 0
+
+    def phase_step(self, step: Step) -> None:
+        """One of these; there are none in warm-up."""
+        raise NotImplementedError(f"objective {self.name!r} has a phase, and so must define `phase_step`")
+
     def keeps(self, iterate: int, last: int, generator: torch.Generator) -> bool:
         """Whether this iterate (of `last`) is the one the search returns."""
         return iterate == last

@@ -21,7 +21,7 @@ class Step(Protocol):
 
     epoch: int
     index: int
-    """The step within the epoch."""
+    """The step within the epoch; those of an objective's phase are counted on from the others."""
     learns: bool
     """Whether the architecture moves in this step: False during warm-up."""
 
@@ -72,6 +72,9 @@ class Step(Protocol):
 
     def scores(self, answers: Tensor, stream: str) -> tuple[Tensor, Tensor]:
         """Losses and accuracies (from 0 to 1) of the architectures of these answers on one batch."""
+
+    def evaluated(self, answers: Tensor, stream: str) -> tuple[Tensor, Tensor]:
+        """The same in evaluation mode, every architecture on a batch of its own."""
 
 
 class SearchState(Protocol):

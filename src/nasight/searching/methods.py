@@ -23,6 +23,7 @@ from nasight.searching._objectives import (
     SecondOrder,
     WeightsOnly,
 )
+from nasight.searching._phase import ReinforcePhase
 from nasight.searching._relaxations import (
     BinaryGates,
     Concrete,
@@ -208,7 +209,7 @@ ROWS = (
         "enas",
         Draws(),
         Controller(),
-        (Reinforce(),),
+        (ReinforcePhase(), Reinforce()),
         Schedule(),
         "Pham et al. 2018",
         candidates=100,
