@@ -91,7 +91,7 @@ def test_list_prints_every_method_with_its_columns(capsys: pytest.CaptureFixture
     assert run("search", "--list") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["method", "relaxation", "geometry", "objectives", "paper"]
-    rows = {line.split()[0]: line for line in lines[1:]}
+    rows = {line.split()[0]: line for line in lines[1:] if line}
     assert "Softmax (adam)" in rows["darts"]
     assert "Simplex (entropy)" in rows["gaea-darts"]
     assert rows["darts"].split()[1] == rows["gaea-darts"].split()[1] == "Mixture"

@@ -107,7 +107,7 @@ def test_rs_ws_picks_among_candidates_and_leaves_the_weights_uniform(tiny: Calla
         ({"epochs": 0}, "setting 'epochs' should be greater than or equal to 1, got 0"),
         ({"lr": float("nan")}, "setting 'lr'"),
         ({"learning_rate": 0.1}, "there is no setting 'learning_rate'"),
-        ({"preset": "huge"}, "preset must be one of tiny, small, paper, got 'huge'"),
+        ({"preset": "huge"}, "preset must be one of tiny, small, medium, paper, got 'huge'"),
         ({"method": "dart"}, "did you mean 'darts'"),
         ({"space": "nasbench"}, "there is no space 'nasbench'"),
         ({"objective": "trilevel"}, "has no objective 'trilevel', only erm, bilevel"),

@@ -1,5 +1,5 @@
-"""Where work runs: many independent pieces over any executor."""
+"""Work spread over processes or any executor."""
 
-from nasight.compute._executors import cores, map_resumable, worker_count
+from nasight.compute._executors import cores, map_resumable, process_pool, worker_count
 
-__all__ = ["cores", "map_resumable", "worker_count"]
+__all__ = ["cores", "map_resumable", "process_pool", "worker_count"]

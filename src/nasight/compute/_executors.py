@@ -62,7 +62,7 @@ def map_resumable(
             arrived(item, function(item))
     else:
         _check_sendable(function)
-        with _processes(workers) as own:
+        with process_pool(workers) as own:
             _spread(function, todo, own, arrived)
     return [results[item] for item in order]
 
@@ -104,7 +104,7 @@ def _spread(
 
 
 @contextmanager
-def _processes(workers: int) -> Iterator[Executor]:
+def process_pool(workers: int) -> Iterator[Executor]:
     """A pool whose processes share the cores, and end when this block or this process ends, however it ends."""
     context = multiprocessing.get_context("spawn")
     reader, writer = context.Pipe(duplex=False)

@@ -3,6 +3,7 @@
 from nasight.options import SearchOptions
 from nasight.searching import methods
 from nasight.searching._constraint import LogProbability
+from nasight.searching._latency import Latency
 from nasight.searching._loop import DEFAULT_METHOD, Interrupted, chosen_space, entropies, resume, search
 from nasight.searching._objectives import Objective
 from nasight.searching._progress import Progress
@@ -15,6 +16,7 @@ from nasight.searching._settings import SearchSettings, checked, resolve
 from nasight.searching._stages import Stage
 from nasight.searching._step import SearchState, Step
 from nasight.searching._streams import resized
+from nasight.searching._units import read_count, read_milliseconds
 from nasight.searching.methods import METHODS, Method, Schedule, gaea, method_row, register
 
 __all__ = [
@@ -23,6 +25,7 @@ __all__ = [
     "PUBLISHED",
     "TRAIN_FREE",
     "Interrupted",
+    "Latency",
     "LogProbability",
     "Method",
     "Mixture",
@@ -46,6 +49,8 @@ __all__ = [
     "gaea",
     "method_row",
     "methods",
+    "read_count",
+    "read_milliseconds",
     "register",
     "resized",
     "resolve",

@@ -98,7 +98,8 @@ class Engine:
         A warm-up thus does not raise the rate. In the first edition it did.
         """
         span = self.spans[self.stage]
-        return (self.phase or self.steps) * (span.epochs if self.settings.edition > 1 else max(span.epochs - span.warmup, 1))
+        epochs = span.epochs if self.settings.edition > 1 else max(span.epochs - span.warmup, 1)
+        return (self.phase or self.steps) * epochs
 
     def _measure_rate(self, epoch: int) -> None:
         """The default rate, from gradients as they are when the architecture begins to move."""

@@ -10,6 +10,7 @@ from nasight.spaces._registry import DEFAULT, SPACES, family_of, load, names, re
 from nasight.spaces._source import Source
 from nasight.spaces._supernet import CONSTANTS, Supernet
 from nasight.spaces.module import Choice, ModuleSpace
+from nasight.spaces.plain import FixedSpace, PlainSpace
 
 __all__ = [
     "CONSTANTS",
@@ -21,9 +22,11 @@ __all__ = [
     "Choice",
     "Decision",
     "Edge",
+    "FixedSpace",
     "Group",
     "ModuleSpace",
     "Parameters",
+    "PlainSpace",
     "Source",
     "Space",
     "Supernet",

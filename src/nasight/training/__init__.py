@@ -7,7 +7,7 @@ from nasight.training._result import EpochRow, Summary, TrainingResult
 from nasight.training._rows import parts
 from nasight.training._seeds import train_seeds
 from nasight.training._settings import TrainSettings, settings_for
-from nasight.training._train import load_trained, train
+from nasight.training._train import load_trained, run_job, train
 
 __all__ = [
     "Diverged",
@@ -23,6 +23,7 @@ __all__ = [
     "build",
     "load_trained",
     "parts",
+    "run_job",
     "settings_for",
     "train",
     "train_curve",

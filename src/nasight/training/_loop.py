@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional
 
 from nasight.architecture import Architecture
@@ -207,18 +207,27 @@ class Trainer:
     @torch.no_grad()
     def judge(self, batch: int = EVALUATION_BATCH) -> tuple[float, float]:
         """Loss and accuracy (percent) on the rows that judge, `batch` at a time."""
-        self.network.eval()
         loss, correct, seen = 0.0, 0, 0
-        part = "test" if self.held_out is None else "train"
-        for x, y in self.data.batches(part, size=batch, rows=self.held_out):
-            out = self.network(x)
-            logits = out[0] if isinstance(out, tuple) else out
+        for logits, y in self._judged(batch):
             loss += functional.cross_entropy(logits, y, reduction="sum").item()
             correct += int((logits.argmax(1) == y).sum())
             seen += len(y)
         if not math.isfinite(loss):
             self._diverged("test loss", loss)
         return loss / seen, 100.0 * correct / seen
+
+    @torch.no_grad()
+    def right(self, batch: int = EVALUATION_BATCH) -> Tensor:
+        """Which of the rows that judge the network gets right: (rows,), always in the same order."""
+        return torch.cat([logits.argmax(1) == y for logits, y in self._judged(batch)])
+
+    def _judged(self, batch: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Logits and labels of the rows that judge."""
+        self.network.eval()
+        part = "test" if self.held_out is None else "train"
+        for x, y in self.data.batches(part, size=batch, rows=self.held_out):
+            out = self.network(x)
+            yield (out[0] if isinstance(out, tuple) else out), y
 
     def _diverged(self, what: str, value: float) -> None:
         raise Diverged(

@@ -17,6 +17,14 @@ def from_file(text: str, name: str = "module") -> Space:
 
     The file is run, as `python path.py` would.
     """
+    found = attribute_of(text)
+    if isinstance(found, Space):
+        return found
+    return found() if isinstance(found, type) and issubclass(found, Space) else ModuleSpace(found, name)
+
+
+def attribute_of(text: str) -> Any:
+    """What a Python file, which is run, calls by this name: "path.py:attribute"."""
     place, colon, attribute = text.rpartition(":")
     if not colon or not place.endswith(".py") or not attribute:
         raise RequestError(f"expected 'path.py:attribute', where the attribute makes a model, got {text!r}")
@@ -29,10 +37,7 @@ def from_file(text: str, name: str = "module") -> Space:
         raise RequestError(
             f"{place!r} defines no {attribute!r}, only {', '.join(near) or 'nothing that makes a model'}"
         )
-    found = values[attribute]
-    if isinstance(found, Space):
-        return found
-    return found() if isinstance(found, type) and issubclass(found, Space) else ModuleSpace(found, name)
+    return values[attribute]
 
 
 def _run(path: Path, place: str) -> Any:

@@ -1,0 +1,121 @@
+"""Spaces of one architecture, with which what a search finds is compared."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from nasight.architecture import Architecture
+from nasight.errors import RequestError
+from nasight.spaces._base import Space
+from nasight.spaces._groups import Decision
+from nasight.spaces._supernet import Supernet
+from nasight.spaces.module._file import attribute_of
+
+
+class OneArchitecture(Space):
+    """A space without a choice: its only architecture goes by the space's name."""
+
+    decisions: tuple[Decision, ...] = ()
+
+    def parse(self, text: str) -> Architecture:
+        if text != self.name:
+            raise RequestError(f"the only architecture of space {self.name!r} is {self.name!r}, got {text!r}")
+        return self.architecture({})
+
+    def format(self, arch: Architecture) -> str:
+        self.checked(arch)
+        return self.name
+
+    def _supernet(self, inputs: tuple[int, ...], classes: int, size: dict[str, Any], **how: Any) -> Supernet:
+        raise RequestError(f"space {self.name!r} has one architecture: there is nothing to search")
+
+    @abstractmethod
+    def network(
+        self, arch: Architecture, inputs: tuple[int, ...] = (3, 32, 32), classes: int = 10, **size: Any
+    ) -> nn.Module:
+        """The network itself."""
+
+
+class PlainSpace(OneArchitecture):
+    """A plain network. Images: three 3x3 convolutions with batch norm and pooling; vectors: two hidden layers.
+
+    >>> net = PlainSpace().network(PlainSpace().reference, (1, 8, 8), 10)
+    >>> net(torch.zeros(2, 1, 8, 8)).shape
+    torch.Size([2, 10])
+    """
+
+    name = "plain"
+    sizes: ClassVar[Mapping[str, int]] = {"channels": 32, "width": 256}
+
+    def network(
+        self, arch: Architecture, inputs: tuple[int, ...] = (3, 32, 32), classes: int = 10, **size: Any
+    ) -> nn.Module:
+        self.checked(arch)
+        sizes = self.size(**size)
+        if len(inputs) != 3:
+            width, features = sizes["width"], int(torch.tensor(inputs).prod())
+            return nn.Sequential(
+                nn.Flatten(), *_dense(features, width), *_dense(width, width), nn.Linear(width, classes)
+            )
+        layers, channels = list[nn.Module](), inputs[0]
+        side = min(inputs[1:])
+        for stage in range(3):
+            wide = sizes["channels"] * 2**stage
+            layers += [nn.Conv2d(channels, wide, 3, padding=1, bias=False), nn.BatchNorm2d(wide), nn.ReLU()]
+            if side >= 2 and stage < 2:
+                layers.append(nn.MaxPool2d(2))
+                side //= 2
+            channels = wide
+        return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, classes))
+
+
+def _dense(inputs: int, outputs: int) -> list[nn.Module]:
+    return [nn.Linear(inputs, outputs, bias=False), nn.BatchNorm1d(outputs), nn.ReLU()]
+
+
+class FixedSpace(OneArchitecture):
+    """A model of the user's own, made anew by a function for every training.
+
+    Parameters
+    ----------
+    build : makes the model; it must have as many outputs as the data has classes.
+    name : what it is called.
+    """
+
+    builds_without_memory: ClassVar[bool] = False
+
+    def __init__(self, build: Callable[[], nn.Module], name: str = "baseline") -> None:
+        if not callable(build):
+            raise RequestError(f"{name!r} must be a function that makes a model, got {type(build).__name__}")
+        self.build, self.name = build, name
+
+    @classmethod
+    def from_file(cls, text: str, name: str = "baseline") -> FixedSpace:
+        """The model that a function in a Python file makes, "path.py:function"; the file is run."""
+        return cls(attribute_of(text), name)
+
+    def network(
+        self, arch: Architecture, inputs: tuple[int, ...] = (3, 32, 32), classes: int = 10, **size: Any
+    ) -> nn.Module:
+        self.checked(arch)
+        self.size(**size)
+        made = self.build()
+        if not isinstance(made, nn.Module):
+            raise RequestError(f"what makes {self.name!r} must give an nn.Module, it gave {type(made).__name__}")
+        made.eval()
+        try:
+            with torch.no_grad():
+                out = made(torch.zeros(2, *inputs))
+        except (RuntimeError, TypeError, ValueError) as error:
+            raise RequestError(
+                f"{self.name!r} does not take examples of shape {inputs}: {str(error).splitlines()[0]}"
+            ) from error
+        if not isinstance(out, Tensor) or tuple(out.shape) != (2, classes):
+            shape = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
+            raise RequestError(f"{self.name!r} must give {classes} outputs per example, it gave {shape} for two")
+        return made.train()

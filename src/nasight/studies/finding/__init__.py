@@ -1,0 +1,27 @@
+"""Find: proposals, a race of real trainings, and an answer with a baseline beside it."""
+
+from nasight.studies.finding._answer import Answer, Difference, Point, difference
+from nasight.studies.finding._budget import Budget, read_budget, time_text
+from nasight.studies.finding._find import find, resume_find
+from nasight.studies.finding._plan import Plan, Speed, plan
+from nasight.studies.finding._race import Agreement, Candidate, Entry, Outcome, Race
+
+__all__ = [
+    "Agreement",
+    "Answer",
+    "Budget",
+    "Candidate",
+    "Difference",
+    "Entry",
+    "Outcome",
+    "Plan",
+    "Point",
+    "Race",
+    "Speed",
+    "difference",
+    "find",
+    "plan",
+    "read_budget",
+    "resume_find",
+    "time_text",
+]

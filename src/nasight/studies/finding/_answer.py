@@ -1,0 +1,169 @@
+"""What a find ends with: winner against baseline on rows that judged nothing before, with an interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from torch import nn
+
+from nasight.errors import RequestError
+from nasight.runs import RunFolder
+from nasight.studies.finding._race import Outcome
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Winner less baseline, in points, with an interval of this level."""
+
+    mean: float
+    low: float
+    high: float
+    level: float
+
+    @property
+    def better(self) -> bool | None:
+        """True or False where the interval says so, None where it holds zero."""
+        return True if self.low > 0 else False if self.high < 0 else None
+
+
+def difference(winner: Sequence[Outcome], baseline: Sequence[Outcome], level: float = 0.95) -> Difference:
+    """The difference of two architectures that were trained with the same seeds and judged by the same rows.
+
+    Two things vary: the seed, over which the trainings are paired, and which rows happened to judge. Their variances
+    add; the degrees of freedom are Welch's and Satterthwaite's.
+
+    >>> right = np.array([True] * 9 + [False])
+    >>> a = [Outcome(90.0, right), Outcome(91.0, right), Outcome(92.0, right)]
+    >>> b = [Outcome(80.0, right), Outcome(80.0, right), Outcome(80.0, right)]
+    >>> found = difference(a, b)
+    >>> round(found.mean, 2), round(found.low, 2), round(found.high, 2), found.better
+    (11.0, 8.52, 13.48, True)
+    """
+    if len(winner) != len(baseline) or len(winner) < 2:
+        raise RequestError(f"a difference needs the same two or more seeds on both sides, got {len(winner)}")
+    pairs = np.array([a.accuracy - b.accuracy for a, b in zip(winner, baseline, strict=True)])
+    parts = [(float(pairs.var(ddof=1)) / len(pairs), len(pairs) - 1)]
+    rights = [[o.right for o in side if o.right is not None] for side in (winner, baseline)]
+    if all(len(side) == len(winner) for side in rights):
+        a, b = (np.mean(np.stack(side), axis=0) for side in rights)
+        if len(a) > 1:
+            parts.append((1e4 * float((a - b).var(ddof=1)) / len(a), len(a) - 1))
+    variance = sum(v for v, _ in parts)
+    mean = float(pairs.mean())
+    if variance == 0:
+        return Difference(mean, mean, mean, level)
+    freedom = variance**2 / sum(v**2 / k for v, k in parts)
+    reach = float(stats.t.ppf(0.5 + level / 2, freedom)) * math.sqrt(variance)
+    return Difference(mean, mean - reach, mean + reach, level)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A raced architecture: what it costs, and the accuracy it would have at the target."""
+
+    architecture: str
+    parameters: int
+    latency: float | None
+    accuracy: float
+    epochs: int
+    """Of the longest training it had."""
+    proposed_by: str
+    best: bool = False
+    """Whether no other point is at least as good and smaller."""
+
+
+def front(points: Sequence[Point]) -> list[Point]:
+    """The points from small to large, those on the front marked."""
+    found, most = [], -math.inf
+    for point in sorted(points, key=lambda p: (p.parameters, -p.accuracy, p.architecture)):
+        best = point.accuracy > most
+        most = max(most, point.accuracy)
+        found.append(Point(**{**asdict(point), "best": best}))
+    return found
+
+
+class Answer:
+    """What a find found, read from its folder.
+
+    `architecture`, `accuracy`, `baseline`, `difference`, `interval`, `better`, `front`; `network` is the trained
+    winner, `predict` uses it.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.folder = RunFolder.open(path, kind="find")
+
+    @property
+    def path(self) -> Path:
+        return self.folder.path
+
+    @cached_property
+    def result(self) -> dict[str, Any]:
+        """The object that `nasight find --json` prints."""
+        result = self.folder.result
+        if result is None:
+            raise RequestError(f"the find in {self.path} is not finished; resume it: nasight find --resume {self.path}")
+        return result
+
+    @property
+    def architecture(self) -> str:
+        return str(self.result["architecture"])
+
+    @property
+    def accuracy(self) -> float:
+        """Mean test accuracy of the answer, in percent."""
+        return float(self.result["accuracy"])
+
+    @property
+    def better(self) -> bool | None:
+        """Whether the winner is better than the baseline: True, False, or None where the interval holds zero."""
+        found = self.result["better"]
+        return None if found is None else bool(found)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Of the difference to the baseline, in points."""
+        low, high = self.result["interval"]
+        return float(low), float(high)
+
+    @property
+    def baseline(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.result["baseline"]
+        return found
+
+    @property
+    def front(self) -> list[Point]:
+        """Every raced architecture with its cost and accuracy, the best of each cost marked."""
+        return [Point(**point) for point in self.result["front"]]
+
+    def within(self, *, max_params: int | None = None, max_latency: float | None = None) -> Point:
+        """The best point of the front within limits."""
+        fits = [
+            p
+            for p in self.front
+            if (max_params is None or p.parameters <= max_params)
+            and (max_latency is None or (p.latency is not None and p.latency <= max_latency))
+        ]
+        if not fits:
+            raise RequestError(f"no architecture of the race in {self.path} is within these limits")
+        return max(fits, key=lambda p: (p.accuracy, -p.parameters))
+
+    @property
+    def network(self) -> nn.Module:
+        """The trained network that the answer says to take."""
+        from nasight.training import load_trained
+
+        return load_trained(self.path / str(self.result["trained"]))
+
+    def sentence(self) -> str:
+        """The answer in words."""
+        return str(self.result["sentence"])
+
+    def __repr__(self) -> str:
+        return f"Answer({str(self.path)!r}: {self.sentence() if self.folder.result else 'not finished'})"

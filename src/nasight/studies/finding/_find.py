@@ -1,0 +1,146 @@
+"""`find`: the time there is in, a trained network with proof out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from nasight.compute import cores
+from nasight.data import load as load_data
+from nasight.errors import RequestError
+from nasight.runs import DataRecord, RunFolder, data_of
+from nasight.searching import chosen_space, method_row, read_count, read_milliseconds
+from nasight.spaces import Space
+from nasight.spaces import load as load_space
+from nasight.studies.finding._answer import Answer
+from nasight.studies.finding._budget import read_budget
+from nasight.studies.finding._finder import Event, Finder, FindSettings, with_test_part
+from nasight.studies.finding._journal import Journal
+
+DEFAULT_SPACES = ("nasbench201", "mlp")
+"""For images, and for vectors."""
+
+
+def find(
+    data: Any = "digits",
+    *,
+    budget: str | float | None = None,
+    out: str | Path,
+    space: str | Space | nn.Module | Callable[[], nn.Module] | None = None,
+    baseline: str | Callable[[], nn.Module] | None = None,
+    target: str | None = None,
+    max_params: int | str | None = None,
+    max_latency: float | str | None = None,
+    trainings: int | None = None,
+    epochs: int | None = None,
+    method: str | None = None,
+    seed: int = 0,
+    level: float = 0.95,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    data_folder: str | Path | None = None,
+    overwrite: bool = False,
+    progress: Event | None = None,
+) -> Answer:
+    """Find an architecture for this data within a budget, trained, and compared with a baseline.
+
+    Parameters
+    ----------
+    data : a name, a file, a folder, arrays `(x, y)` or a `Dataset`; see `nasight.data.load`.
+    budget : a time such as "90s", "30m" or "8h", or seconds.
+    out : the folder of the find.
+    space : a space by name, a `Space`, or a model with `Choice`s; NAS-Bench-201 for images and mlp for vectors.
+    baseline : what to compare with: FILE.py:NAME, or a function that makes a model. The space's reference
+        architecture and a plain network are compared with in any case, and the best of them is the baseline.
+    target : the preset of a later training: limits are counted at its size.
+    max_params, max_latency : limits that hold for every candidate, such as "300k" and milliseconds per example.
+    trainings : a budget in trainings in place of time, so that no clock plays a role.
+    epochs : of the trainings that answer, with a budget in trainings.
+    method : of the proposing searches; GAEA-PC-DARTS, or GAEA-DARTS where a space has no partial channels.
+    seed : everything random follows from it.
+    level : of the intervals.
+    workers : processes that train at once; as many as cores.
+    executor : where trainings go in place of own processes.
+    data_folder : the folder of the data sets that have names.
+    overwrite : replace a find that is in `out`.
+    progress : called with the name of an event and its values.
+
+    Examples
+    --------
+    >>> answer = find("digits", trainings=22, epochs=1, workers=1, out=tmp / "find")  # doctest: +SKIP
+    >>> answer.better in (True, False, None)  # doctest: +SKIP
+    True
+    """
+    limit = read_budget(budget, trainings)
+    if limit.more:
+        raise RequestError("a budget with + is for a find that is there: nasight.resume_find(out, budget='+20m')")
+    loaded = load_data(data, folder=data_folder)
+    dataset = with_test_part(loaded)
+    images = len(dataset.inputs) == 3
+    found, name, options = chosen_space(space if space is not None else DEFAULT_SPACES[not images], None, none=None)
+    preset = "small" if limit.seconds is None or limit.seconds >= 1_200 else "tiny"
+    if target is not None and found.train_size(target) is None:
+        raise RequestError(f"space {found.name!r} has no preset {target!r} to train for later")
+    row = method_row(method or ("gaea-pc-darts" if found.partial_channels and found.edge_weights else "gaea-darts"))
+    settings = FindSettings(
+        space=name,
+        space_options=options,
+        data=data if isinstance(data, str) else dataset.name,
+        method=row.name,
+        seed=seed,
+        size=found.train_size("tiny") or found.size(),
+        search_size=dict(found.search_sizes.get(preset, {})),
+        target=target,
+        baseline=baseline if isinstance(baseline, str) else None if baseline is None else "given",
+        max_params=read_count(max_params) if isinstance(max_params, str) else max_params,
+        max_latency=read_milliseconds(max_latency) if isinstance(max_latency, str) else max_latency,
+        level=level,
+        workers=workers or cores(),
+        batch_size=32 if len(dataset.train_y) < 4_000 else 64,
+        trainings=limit.trainings,
+        epochs=epochs,
+    )
+    about = {"settings": asdict(settings), "data": DataRecord.of(loaded).to_dict()}
+    folder = RunFolder.create(out, kind="find", about=about, overwrite=overwrite)
+    journal = Journal(folder.path)
+    journal.put("budget 0", asdict(limit))
+    return Finder(folder, journal, settings, found, dataset, baseline, executor, progress).run()
+
+
+def resume_find(
+    out: str | Path,
+    *,
+    budget: str | float | None = None,
+    space: Space | nn.Module | Callable[[], nn.Module] | None = None,
+    baseline: Callable[[], nn.Module] | None = None,
+    data: Any = None,
+    executor: Executor | None = None,
+    data_folder: str | Path | None = None,
+    progress: Event | None = None,
+) -> Answer:
+    """Go on with a find that was interrupted, or, with a budget such as "+20m", with one that has ended."""
+    folder = RunFolder.open(out, kind="find")
+    try:
+        settings = FindSettings(**folder.about["settings"])
+    except (KeyError, TypeError) as error:
+        raise RequestError(f"{folder.path}/run.json is damaged: {error}") from error
+    journal = Journal(folder.path)
+    if budget is not None:
+        more = read_budget(budget)
+        if not more.more:
+            raise RequestError(f"the find in {folder.path} is there: what it gets besides is written +{budget}")
+        if folder.result is None:
+            raise RequestError(f"the find in {folder.path} has not ended: resume it first, without a budget")
+        journal.put(f"budget {sum(key.startswith('budget ') for key in journal)}", asdict(more))
+    elif folder.result is not None:
+        return Answer(folder.path)
+    if space is None and settings.space == "module":
+        raise RequestError(f"the find in {folder.path} is of a model of your own: give it again as space=")
+    found = load_space(settings.space, **settings.space_options) if space is None else load_space(space)
+    dataset = with_test_part(data_of(folder, settings.data, data, data_folder=data_folder))
+    return Finder(folder, journal, settings, found, dataset, baseline or settings.baseline, executor, progress).run()

@@ -1,0 +1,94 @@
+"""What a find has decided and measured, line by line: a resumed one decides the same again without deciding anew."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nasight.errors import RequestError
+from nasight.studies.finding._race import Outcome
+
+NAME = "journal.jsonl"
+
+
+class Journal:
+    """Values by key, in a file that grows by a line for each; a line that a kill cut off is left out.
+
+    Whatever depends on a clock goes through `decide`: the first call computes and keeps it, later ones read it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / NAME
+        self._values: dict[str, Any] = {}
+        if self.path.exists():
+            content = self.path.read_bytes()
+            whole = content[: content.rfind(b"\n") + 1]
+            if whole != content:
+                _replace(self.path, whole)
+            for number, line in enumerate(whole.splitlines(), 1):
+                try:
+                    row = json.loads(line)
+                    self._values[row["key"]] = row["value"]
+                except (ValueError, KeyError, TypeError) as error:
+                    raise RequestError(f"{self.path} is damaged in line {number}") from error
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._values
+
+    def __getitem__(self, key: str) -> Any:
+        return self._values[key]
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return self._values.get(key, default)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def put(self, key: str, value: Any) -> None:
+        """Keep a value; it is on the disk when this returns."""
+        line = json.dumps({"key": key, "value": value}, allow_nan=False) + "\n"
+        with self.path.open("ab") as file:
+            file.write(line.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        self._values[key] = json.loads(line)["value"]
+
+    def decide(self, key: str, value: Callable[[], Any]) -> Any:
+        """The value that was decided before, or this one, which is then kept."""
+        if key not in self._values:
+            self.put(key, value())
+        return self._values[key]
+
+
+def _replace(path: Path, content: bytes) -> None:
+    beside = path.with_suffix(".new")
+    beside.write_bytes(content)
+    beside.replace(path)
+
+
+def outcome_to_json(outcome: Outcome | None) -> dict[str, Any] | None:
+    """An outcome as plain values; the rows it got right take a bit each."""
+    if outcome is None:
+        return None
+    rows = None
+    if outcome.right is not None:
+        packed = np.packbits(outcome.right).tobytes()
+        rows = {"count": len(outcome.right), "bits": base64.b64encode(packed).decode()}
+    return {"accuracy": outcome.accuracy, "seconds": outcome.seconds, "right": rows}
+
+
+def outcome_from_json(value: Any) -> Outcome | None:
+    """What `outcome_to_json` made."""
+    if value is None:
+        return None
+    rows, right = value["right"], None
+    if rows is not None:
+        bits = np.frombuffer(base64.b64decode(rows["bits"]), np.uint8)
+        right = np.unpackbits(bits, count=rows["count"]).astype(bool)
+    return Outcome(float(value["accuracy"]), right, float(value["seconds"]))

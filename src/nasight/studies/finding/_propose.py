@@ -1,0 +1,162 @@
+"""Who suggests architectures to a race: searches, open decisions, scores, chance, and the race's own leaders."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import torch
+from torch import Tensor
+
+from nasight.architecture import Architecture
+from nasight.searching import LogProbability, Run
+from nasight.spaces import Space
+
+ENUMERATED = 20_000
+"""Spaces of at most so many architectures are looked through whole; of larger ones the neighborhood of an arg max."""
+EXPANDED = 400
+LEVELS = (0.25, 0.5, 0.75)
+"""Shares of the range of parameter counts within which a likeliest architecture is proposed too, for the front."""
+Allowed = Callable[[Architecture], bool]
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """An architecture, and who proposes it."""
+
+    architecture: Architecture
+    by: str
+
+
+def averaged(runs: Sequence[Run]) -> dict[str, Tensor]:
+    """The mean of the architecture weights of several searches."""
+    weights = [run.weights for run in runs]
+    return {name: torch.stack([each[name] for each in weights]).mean(0) for name in weights[0]}
+
+
+def log_probability(space: Space, runs: Sequence[Run]) -> LogProbability:
+    """log p of an architecture under the mean weights of some searches."""
+    groups = space.groups(edges=runs[0].method.relaxation.edges)
+    return LogProbability(averaged(runs), groups, space)
+
+
+def likeliest(space: Space, log_p: LogProbability, start: Architecture, allowed: Allowed) -> Iterator[Architecture]:
+    """Architectures from the likeliest down, each form once; around `start` where the space is large."""
+    seen = set[str]()
+    for arch in _by_probability(space, log_p, start):
+        form = space.canonical(arch)
+        if form not in seen and space.usable(arch) is None and allowed(arch):
+            seen.add(form)
+            yield arch
+
+
+def _by_probability(space: Space, log_p: LogProbability, start: Architecture) -> Iterator[Architecture]:
+    if len(space) <= ENUMERATED:
+        yield from sorted(space, key=lambda arch: (-log_p(arch), space.format(arch)))
+        return
+    heap = [(-log_p(start), space.format(start), start)]
+    known = {start}
+    for _ in range(EXPANDED):
+        if not heap:
+            return
+        _, _, arch = heapq.heappop(heap)
+        yield arch
+        for near in neighbors(space, arch):
+            if near not in known:
+                known.add(near)
+                heapq.heappush(heap, (-log_p(near), space.format(near), near))
+
+
+def neighbors(space: Space, arch: Architecture) -> Iterator[Architecture]:
+    """Architectures that differ in one decision."""
+    for decision in space.decisions:
+        for option in decision.options:
+            near = space.changed(arch, decision.name, option)
+            if near is not None and near != arch:
+                yield near
+
+
+def from_searches(
+    space: Space, runs: Sequence[Run], allowed: Allowed, count: Callable[[Architecture], int], number: int
+) -> list[Proposal]:
+    """The arg max of every search, then the likeliest under all of them, without and within lower limits."""
+    found = [
+        Proposal(run.architecture, f"search {i}")
+        for i, run in enumerate(runs, 1)
+        if space.usable(run.architecture) is None and allowed(run.architecture)
+    ]
+    log_p, start = log_probability(space, runs), runs[0].architecture
+    found += [Proposal(a, "likeliest") for a in islice(likeliest(space, log_p, start, allowed), number)]
+    counts = [count(p.architecture) for p in found]
+    if counts:
+        least, most = min(map(count, space.lightest()), default=min(counts)), max(counts)
+        for share in LEVELS:
+            limit = least + share * (most - least)
+            within = likeliest(space, log_p, start, lambda a, limit=limit: count(a) <= limit and allowed(a))  # type: ignore[misc]
+            found += [Proposal(a, f"likeliest of {share:.0%}") for a in islice(within, max(1, number // 4))]
+    return found
+
+
+def rivals(space: Space, decisions: Iterable[Mapping[str, object]], allowed: Allowed, number: int) -> list[Proposal]:
+    """For decisions that trust calls open, the found architecture with the best other option."""
+    found = []
+    for decision in decisions:
+        others = decision.get("alternatives")
+        if decision.get("verdict") == "safe" or not isinstance(others, list | tuple) or not others:
+            continue
+        best = min(others, key=lambda other: float(other["loss"]))
+        arch = space.parse(str(best["architecture"]))
+        if space.usable(arch) is None and allowed(arch):
+            found.append((float(best["loss"]), Proposal(arch, "open decision")))
+    return [proposal for _, proposal in sorted(found, key=lambda pair: pair[0])][:number]
+
+
+def from_scores(
+    space: Space, scores: Mapping[str, float], count: Callable[[Architecture], int], number: int
+) -> list[Proposal]:
+    """Of scored architectures the best by score, by parameters, and by the sum of both ranks."""
+    if not scores:
+        return []
+    archs = {text: space.parse(text) for text in scores}
+    size = {text: float(count(arch)) for text, arch in archs.items()}
+
+    def ranks(values: Mapping[str, float]) -> dict[str, float]:
+        order = sorted(values, key=lambda text: (values[text], text))
+        return {text: float(place) for place, text in enumerate(order)}
+
+    by_score, by_size = ranks(scores), ranks(size)
+    both = {text: by_score[text] + by_size[text] for text in scores}
+    found = []
+    for by, values in (("score and size", both), ("score", by_score), ("size", by_size)):
+        best = sorted(values, key=lambda text: (-values[text], text))[:number]
+        found += [Proposal(archs[text], by) for text in best]
+    return found
+
+
+def at_random(space: Space, allowed: Allowed, number: int, generator: torch.Generator) -> list[Proposal]:
+    """Uniformly drawn architectures."""
+    found = list[Proposal]()
+    for _ in range(200 * number):
+        if len(found) == number:
+            break
+        arch = space.sample(generator)
+        if space.usable(arch) is None and allowed(arch) and all(p.architecture != arch for p in found):
+            found.append(Proposal(arch, "chance"))
+    return found
+
+
+def mutations(
+    space: Space, leaders: Sequence[Architecture], allowed: Allowed, number: int, generator: torch.Generator
+) -> list[Proposal]:
+    """The leaders with one decision changed, turn by turn."""
+    around = []
+    for leader in leaders:
+        near = [a for a in neighbors(space, leader) if space.usable(a) is None and allowed(a)]
+        order = torch.randperm(len(near), generator=generator).tolist()
+        around.append([near[i] for i in order])
+    found = list[Proposal]()
+    for place in range(max(map(len, around), default=0)):
+        found += [Proposal(near[place], "mutation") for near in around if place < len(near)]
+    return list({p.architecture: p for p in found}.values())[:number]

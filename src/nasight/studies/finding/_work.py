@@ -1,0 +1,171 @@
+"""One training of a find, in any process: small requests in, plain values out, the data read from a map once."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nasight.architecture import Architecture
+from nasight.data import Augment, Dataset
+from nasight.reproducible import torch_threads
+from nasight.spaces import Space
+from nasight.spaces import load as load_space
+from nasight.studies.finding._race import Outcome
+from nasight.training import Job, Trainer, load_trained, run_job, settings_for
+
+AUGMENTATIONS = ("none", "shift", "shift and flip")
+KEPT_SECONDS = 60.0
+"""Trainings that are longer than this are kept in folders of their own, so that a kill costs little."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How all candidates are trained: chosen on the baseline, before any of them is seen."""
+
+    lr: float = 0.05
+    weight_decay: float = 3e-4
+    augmentation: str = "none"
+
+
+@dataclass(frozen=True)
+class Request:
+    """One training, described by plain values."""
+
+    architecture: str
+    space: str
+    """The key of its space in the `Trainings` that take it."""
+    epochs: int
+    seed: int
+    recipe: Recipe
+    examples: int | None = None
+    validation: float | str = "test"
+    size: tuple[tuple[str, int], ...] = ()
+    batch_size: int = 64
+    place: str | None = None
+    """The folder in which it is kept; None: nothing of it is but the outcome."""
+
+    def key(self) -> str:
+        """A name under which its outcome is kept."""
+        r, size = self.recipe, ",".join(f"{name}={value}" for name, value in self.size)
+        recipe = f"lr={r.lr:g} decay={r.weight_decay:g} {r.augmentation}"
+        return (
+            f"training {self.space} {self.architecture} epochs={self.epochs} seed={self.seed} {recipe} "
+            f"rows={self.examples} judged={self.validation} size={size} batch={self.batch_size}"
+        )
+
+
+@dataclass(frozen=True)
+class Trainings:
+    """Trains what a `Request` asks for; sent to other processes it takes its spaces by name and its data by path."""
+
+    spaces: Mapping[str, Space | tuple[str, Mapping[str, Any]]]
+    data: str
+    threads: int = 1
+    _loaded: dict[str, Space] = field(default_factory=dict, compare=False, repr=False)
+
+    def space(self, key: str) -> Space:
+        if key not in self._loaded:
+            given = self.spaces[key]
+            self._loaded[key] = given if isinstance(given, Space) else load_space(given[0], **given[1])
+        return self._loaded[key]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"spaces": dict(self.spaces), "data": self.data, "threads": self.threads, "_loaded": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
+
+    def job(self, request: Request) -> Job:
+        """The training that a request means."""
+        data, space = augmented(mapped(self.data), request.recipe.augmentation), self.space(request.space)
+        settings = settings_for(
+            space,
+            "small",
+            epochs=request.epochs,
+            lr=request.recipe.lr,
+            weight_decay=request.recipe.weight_decay,
+            augment=request.recipe.augmentation != "none",
+            batch_size=request.batch_size,
+            examples=request.examples,
+            validation=request.validation,
+            size=dict(request.size),
+        )
+        return Job(space, read_architecture(space, request.architecture), data, settings, request.seed)
+
+    def __call__(self, request: Request) -> Outcome | None:
+        """The outcome, or None where the training failed."""
+        start = time.perf_counter()
+        with torch_threads(self.threads):
+            try:
+                job = self.job(request)
+                trainer = Trainer(job)
+                if request.place is None:
+                    _train(trainer)
+                else:
+                    run_job(job, request.place, threads=self.threads)
+                    trainer.network.load_state_dict(load_trained(request.place, space=job.space).state_dict())
+                right = trainer.right()
+            except RuntimeError:
+                return None
+        return Outcome(100.0 * float(right.float().mean()), right.numpy(), time.perf_counter() - start)
+
+
+def read_architecture(space: Space, text: str) -> Architecture:
+    """The architecture of a text; a reference with an option that searches leave out is one too."""
+    return space.reference if text == space.format(space.reference) else space.parse(text)
+
+
+def _train(trainer: Trainer) -> None:
+    """All epochs; nothing is judged on the way, since nothing is decided there."""
+    while not trainer.done:
+        trainer.set_rates()
+        while trainer.step < trainer.loader.steps:
+            trainer.take_step()
+        trainer.next_epoch()
+
+
+def augmented(data: Dataset, name: str) -> Dataset:
+    """The data set with these random changes: shifts by up to an eighth of the image, and mirrored images."""
+    if name == "none" or len(data.inputs) != 3:
+        return replace(data, augmentation=None)
+    return replace(data, augmentation=Augment(crop=max(1, min(data.inputs[1:]) // 8), flip=name.endswith("flip")))
+
+
+@contextmanager
+def shared(data: Dataset) -> Iterator[str]:
+    """The data set laid out in a folder for other processes to map, while the block lasts."""
+    folder = tempfile.mkdtemp(prefix="nasight-find-")
+    try:
+        rest = {}
+        for each in fields(data):
+            value = getattr(data, each.name)
+            if isinstance(value, Tensor):
+                np.save(Path(folder) / f"{each.name}.npy", value.contiguous().numpy())
+            elif each.name != "augmentation":
+                rest[each.name] = value
+        torch.save(rest, Path(folder) / "rest.pt")
+        yield folder
+    finally:
+        mapped.cache_clear()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@lru_cache(maxsize=4)
+def mapped(folder: str) -> Dataset:
+    """The data set that `shared` laid out, its arrays mapped."""
+    place = Path(folder)
+    rest = torch.load(place / "rest.pt", weights_only=True)
+    arrays = {file.stem: torch.from_numpy(np.load(file, mmap_mode="c")) for file in place.glob("*.npy")}
+    return Dataset(**{"test_x": None, "test_y": None, **arrays, **rest})

@@ -1,0 +1,120 @@
+"""Trainings and searches of a find over processes; what is in the journal is not done again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from nasight.errors import RunError
+from nasight.runs import RunFolder
+from nasight.searching import resume, search
+from nasight.spaces import Space
+from nasight.studies.finding._journal import Journal, outcome_from_json, outcome_to_json
+from nasight.studies.finding._race import Outcome
+from nasight.studies.finding._work import Request, Trainings, mapped
+
+Item = TypeVar("Item")
+Told = Callable[[Request, Outcome | None], None]
+CLOCK = "clock"
+
+
+class Clock:
+    """Seconds that a find has taken, those before a kill included."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.journal, self.before = journal, float(journal.get(CLOCK, 0.0))
+        self.start = time.monotonic()
+
+    def __call__(self) -> float:
+        return self.before + time.monotonic() - self.start
+
+    def keep(self) -> None:
+        self.journal.put(CLOCK, round(self(), 3))
+
+
+@dataclass(frozen=True)
+class SearchRequest:
+    """One weight-sharing search: its folder and its settings."""
+
+    out: str
+    settings: dict[str, Any]
+
+    def __hash__(self) -> int:
+        return hash(self.out)
+
+
+@dataclass(frozen=True)
+class Searches:
+    """Runs what a `SearchRequest` asks for, or resumes it; gives its folder."""
+
+    space: Space | tuple[str, dict[str, Any]]
+    data: str
+
+    def __call__(self, request: SearchRequest) -> str:
+        data, given = mapped(self.data), self.space
+        if (Path(request.out) / "run.json").is_file():
+            resume(request.out, data=data, space=given if isinstance(given, Space) else None)
+        elif isinstance(given, Space):
+            search(given, data=data, out=request.out, **request.settings)
+        else:
+            search(given[0], data=data, out=request.out, space_options=given[1], **request.settings)
+        return request.out
+
+
+class Workers:
+    """An executor with a memory: trainings go through it, and their outcomes into the journal as they arrive."""
+
+    def __init__(
+        self, executor: Executor | None, trainings: Trainings, journal: Journal, clock: Clock, told: Told
+    ) -> None:
+        self.executor, self.trainings, self.journal, self.clock, self.told = executor, trainings, journal, clock, told
+
+    def train(self, requests: Sequence[Request]) -> list[Outcome | None]:
+        """The outcomes of these trainings, in their order."""
+        keys = [request.key() for request in requests]
+        todo = {key: request for key, request in zip(keys, requests, strict=True) if key not in self.journal}
+        for key, request in zip(keys, requests, strict=True):
+            if key not in todo:
+                self.told(request, outcome_from_json(self.journal[key]))
+
+        def arrived(request: Request, outcome: Outcome | None) -> None:
+            self.journal.put(request.key(), outcome_to_json(outcome))
+            self.clock.keep()
+            self.told(request, outcome)
+
+        self.each(self.trainings, list(todo.values()), arrived)
+        return [outcome_from_json(self.journal[key]) for key in keys]
+
+    def search(self, searches: Searches, requests: Sequence[SearchRequest]) -> list[str]:
+        """The folders of these searches, finished."""
+        todo = [r for r in requests if not _finished(r.out)]
+        self.each(searches, todo, lambda request, folder: self.clock.keep())
+        return [request.out for request in requests]
+
+    def each(self, work: Callable[[Item], Any], items: Sequence[Item], arrived: Callable[[Item, Any], None]) -> None:
+        """`work` of every item, here or in the executor's processes."""
+        if self.executor is None:
+            for item in items:
+                arrived(item, work(item))
+            return
+        futures: dict[Future[Any], Item] = {self.executor.submit(work, item): item for item in items}
+        try:
+            for future in as_completed(futures):
+                arrived(futures.pop(future), future.result())
+        except BrokenProcessPool as error:
+            raise RunError(
+                "a worker process ended before its work was done: memory may be short (use fewer workers); "
+                "what is finished is kept"
+            ) from error
+        finally:
+            for future in futures:
+                future.cancel()
+
+
+def _finished(folder: str) -> bool:
+    return (Path(folder) / "run.json").is_file() and RunFolder.open(folder, kind="search").result is not None
