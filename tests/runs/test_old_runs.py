@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 import nasight
+from nasight.errors import RequestError
 from nasight.runs import RunFolder, versions
 from nasight.spaces import load
+from nasight.studies import exportable, write_export
 from nasight.training import load_trained, train
 
 OLD = Path(__file__).parent / "version_0_1"
@@ -66,6 +69,29 @@ def test_an_interrupted_search_for_a_cell_is_resumed(copied: Path) -> None:
     resumed = nasight.resume(copied / "cell-half")
     assert len(resumed.history) == 2
     assert resumed.architecture in load("nasbench201", none=False)
+
+
+def test_a_finished_search_whose_supernet_has_changed_since_is_read_trained_and_exported(copied: Path) -> None:
+    run = nasight.Run(copied / "1shot1")
+    assert len(run.history) == 2
+    assert run.architecture in run.space
+    assert run.weights["operations"].shape == (4, 3)
+    size = {"channels": 2, "cells": 1}
+    train(run.space, run.architecture, "digits", out=copied / "trained", epochs=1, examples=60, size=size, threads=1)
+    assert load_trained(copied / "trained") is not None
+    write_export(exportable(copied / "1shot1"), python=copied / "net.py")
+    assert "class Network" in (copied / "net.py").read_text()
+
+
+@pytest.mark.parametrize("read", [nasight.explain, lambda run: run.supernet(), lambda run: nasight.rank(run, sample=8)])
+def test_where_the_shared_weights_are_needed_a_changed_supernet_is_one_sentence(copied: Path, read: Any) -> None:
+    with pytest.raises(RequestError, match=r"supernet of this space has changed since.* run the search again$"):
+        read(nasight.Run(copied / "1shot1"))
+
+
+def test_an_interrupted_search_whose_supernet_has_changed_since_is_one_sentence(copied: Path) -> None:
+    with pytest.raises(RequestError, match=r"supernet of this space has changed since.* run the search again$"):
+        nasight.resume(copied / "1shot1-half")
 
 
 def test_an_interrupted_training_ends_as_the_finished_one_did(copied: Path) -> None:

@@ -260,7 +260,7 @@ class Engine:
             if state.get("stage", 0) != self.stage:
                 self._enter(state["stage"], state["options"])
             self.memory = dict(state.get("memory", {}))
-            self.supernet.load_state_dict(state["supernet"])
+            self.supernet.restore(state["supernet"])
             with torch.no_grad():
                 for name, parameter in self.params.items():
                     parameter.copy_(state["params"][name])
@@ -270,6 +270,8 @@ class Engine:
                 self.arch_lr = float(self.arch_optimizer.param_groups[0]["lr"])
             self.tallies = {name: Tally(*values) for name, values in state["tallies"].items()}
             self.kept = state["kept"]
+        except RequestError:
+            raise
         except (KeyError, RuntimeError, ValueError, TypeError) as error:
             raise RequestError(f"the checkpoint does not fit this search: {str(error).splitlines()[0]}") from error
 

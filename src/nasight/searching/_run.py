@@ -129,7 +129,7 @@ class Run:
             partial=relaxation.partial,
             **size,
         )
-        supernet.load_state_dict((engine["kept"] or engine)["supernet"])
+        supernet.restore((engine["kept"] or engine)["supernet"])
         return supernet
 
     def __repr__(self) -> str:

@@ -53,6 +53,16 @@ class Supernet(nn.Module, ABC):
             skip_zeros = not (torch.is_grad_enabled() and any(w.requires_grad for w in weights.values()))
         return self._logits(x, weights, skip_zeros)
 
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Take the shared weights of a checkpoint; a `RequestError` where they are of another supernet."""
+        try:
+            self.load_state_dict(state)
+        except RuntimeError as error:
+            raise RequestError(
+                "the checkpoint does not fit, as the supernet of this space has changed since: what was found can be "
+                "read, trained and exported, but to resume, explain or rank, run the search again"
+            ) from error
+
     def _cell(self, plain: Cell, fast: Cell, weights: Mapping[str, Tensor], skip_zeros: bool) -> Cell:
         """Which of a cell's functions a pass takes.
 

@@ -33,10 +33,14 @@ class NasBench1Shot1(Space):
     applies its operation to the MEAN of its inputs. The cell's output concatenates the nodes, all scaled by one
     over the number of the output's inputs and zero where a node is not among these; if node 0 is, its projection
     to all channels is added with the same scale. Means, where NAS-Bench-101 takes sums, are the sums that
-    weights on a simplex can express: 1/k for each of k inputs. So a supernet at `encode(arch)` and the stand-alone
-    network of `arch` are the same function, and up to batch norm's epsilon the scale is invisible to every
-    convolution that reads it. Nodes that do not lead to the output are left out of the stand-alone network, and so
-    are channels that are always zero.
+    weights on a simplex can express: 1/k for each of k inputs. Up to batch norm's epsilon the scale is invisible to
+    every convolution that reads it. Nodes that do not lead to the output are left out of the stand-alone network, and
+    so are channels that are always zero.
+
+    The supernet is the released one. At `encode(arch)` its cells are those of the stand-alone network of `arch`, but
+    in three places it is another function, as its publication and NAS-Bench-101 differ: node 2 of space 1, whose
+    inputs have no weights, takes their sum; pools between stacks are padded; and a ReLU, a 1x1 convolution to
+    4 * `channels` and a batch norm come before the head.
 
     The spaces have 14,580, 29,160 and 1,312,200 architectures here, one for each answer to all decisions. The
     paper reports 6,240, 29,160 and 363,648: for spaces 1 and 3 it counts differently.

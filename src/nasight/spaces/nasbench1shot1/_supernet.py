@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -12,15 +12,17 @@ from torch import Tensor, nn
 from nasight.spaces._groups import Group
 from nasight.spaces._supernet import Supernet
 from nasight.spaces.fast._mix import images, rows, shuffle, weighted_sum
-from nasight.spaces.nasbench1shot1._network import OPERATIONS, ConvNormRelu, downsample, pooled_head
+from nasight.spaces.nasbench1shot1._network import OPERATIONS, ConvNormRelu, pooled_head
 
 POOL, WIDE, NARROW = range(len(OPERATIONS))
 
 
 class NasBench1Shot1Supernet(Supernet):
-    """Stem, three stacks of mixed cells with pooling between them, linear head.
+    """Stem, three stacks of mixed cells with pooling between them, a layer that narrows, linear head.
 
-    The batch norms inside the cells have no scale of their own, since an architecture weight follows each.
+    This is the network of automl/nasbench-1shot1@cb0f0ec (optimizers/darts/model_search.py; with `partial` that of
+    optimizers/pc_darts) but for running averages, of which there are none here. The last batch norm comes right before
+    the pool over pixels, so a batch of one image says nothing about it: its logits are the bias of the linear layer.
     """
 
     def __init__(
@@ -42,20 +44,24 @@ class NasBench1Shot1Supernet(Supernet):
         self.layers = nn.ModuleList([ConvNormRelu(colors, channels, 3, running=False)])
         for stack in range(3):
             if stack:
-                self.layers.append(downsample())
+                # The release pads, so the size goes from n to n // 2 + 1: 32, 17, 9.
+                self.layers.append(nn.MaxPool2d(2, padding=1))
             for _ in range(cells):
                 self.layers.append(MixedCell(nodes, width, channels * 2**stack, partial))
                 width = channels * 2**stack * nodes
-        self.head = pooled_head(width, classes)
+        narrow = 4 * channels
+        self.head = nn.Sequential(
+            nn.ReLU(),
+            nn.Conv2d(width, narrow, 1, bias=False),
+            nn.BatchNorm2d(narrow, affine=False, track_running_stats=False),
+            pooled_head(narrow, classes),
+        )
 
     def _logits(self, x: Tensor, weights: Mapping[str, Tensor], skip_zeros: bool) -> Tensor:
         operations = weights["operations"]
         given = iter(self.groups[1].split(weights["inputs"]))
-        # A place whose inputs are forced reads them all, with equal weight.
-        inputs = [
-            operations.new_full((i + 1,), 1 / (i + 1)) if forced else next(given)
-            for i, forced in enumerate(self.forced)
-        ]
+        # A place whose inputs are forced (node 1; node 2 of space 1) has no weights: it reads their plain sum.
+        inputs = [operations.new_ones(i + 1) if forced else next(given) for i, forced in enumerate(self.forced)]
         plan = Plan.of(operations, inputs, skip_zeros)
         cell = self._cell(MixedCell.plain, MixedCell.fast, weights, skip_zeros)
         if self.path != "plain":
@@ -68,8 +74,10 @@ class NasBench1Shot1Supernet(Supernet):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is evaluated: for each node its operations (none if nothing enters it or nobody reads it), and for each
-    place the nodes it reads."""
+    """What is evaluated: for each node its operations (none if nobody reads it), and for each place the nodes it reads.
+
+    A node that reads nothing is evaluated: the shift of a batch norm makes something of zeros.
+    """
 
     operations: tuple[tuple[int, ...], ...]
     inputs: tuple[tuple[int, ...], ...]
@@ -78,10 +86,7 @@ class Plan:
     def of(cls, operations: Tensor, inputs: list[Tensor], skip_zeros: bool) -> Plan:
         evaluated = [_kept(row, skip_zeros) for row in operations.tolist()]
         read = [_kept(row.tolist(), skip_zeros) for row in inputs]
-        filled, wanted = {0}, set(read[-1])
-        for node, (found, sources) in enumerate(zip(evaluated, read, strict=False), 1):
-            if found and not filled.isdisjoint(sources):
-                filled.add(node)
+        filled, wanted = {0, *(node for node, found in enumerate(evaluated, 1) if found)}, set(read[-1])
         for node in range(len(evaluated), 0, -1):
             if node in wanted and node in filled:
                 wanted.update(read[node - 1])
@@ -118,6 +123,9 @@ class MixedCell(nn.Module):
         self.narrow = nn.Parameter(torch.empty(nodes, self.active, self.active, 1, 1))
         for kernel in (self.project, *self.wide, *self.narrow):
             nn.init.kaiming_uniform_(kernel, a=5**0.5)
+        self.project_norm = NormRelu(2 * nodes * channels)
+        self.wide_norm = NormRelu(nodes, self.active)
+        self.narrow_norm = NormRelu(nodes, self.active)
 
     def plain(self, x: Tensor, operations: Tensor, inputs: list[Tensor], plan: Plan) -> Tensor:
         """Node by node, input by input, operation by operation."""
@@ -127,8 +135,7 @@ class MixedCell(nn.Module):
         for node in range(1, self.nodes + 1):
             place, entering = node - 1, nothing
             for source in plan.inputs[place]:
-                kernel = self.project[place * c : node * c]
-                part = states[source] if source else _rectified(F.conv2d(x, kernel))
+                part = states[source] if source else self._project(x, [place])
                 entering = entering + inputs[place][source] * part
             if not plan.operations[place]:
                 states.append(nothing)
@@ -141,19 +148,28 @@ class MixedCell(nn.Module):
         shares, read = inputs[-1], plan.inputs[-1]
         out = torch.cat([shares[n] * states[n] if n in read else nothing for n in range(1, self.nodes + 1)], 1)
         if 0 in read:
-            out = out + shares[0] * _rectified(F.conv2d(x, self.project[self.nodes * c :]))
+            out = out + shares[0] * self._project(x, [self.nodes])
         return out
 
     def _operation(self, o: int, place: int, x: Tensor) -> Tensor:
         if o == POOL:
             return F.max_pool2d(x, 3, 1, 1)
-        kernel = self.wide[place] if o == WIDE else self.narrow[place]
-        return _rectified(F.conv2d(x, kernel, padding=1 if o == WIDE else 0))
+        kernel, norm = (self.wide, self.wide_norm) if o == WIDE else (self.narrow, self.narrow_norm)
+        out: Tensor = norm(F.conv2d(x, kernel[place], padding=1 if o == WIDE else 0), [place])
+        return out
+
+    def _project(self, x: Tensor, places: list[int]) -> Tensor:
+        """The cell's input on its way to each of these places, side by side: (b, channels of them all, h, w)."""
+        c = self.channels
+        parts = [slice(place * c, (place + 1) * c if place < self.nodes else None) for place in places]
+        out: Tensor = self.project_norm(F.conv2d(x, torch.cat([self.project[part] for part in parts])), parts)
+        return out
 
     def fast(self, x: Tensor, operations: Tensor, inputs: list[Tensor], plan: Plan) -> Tensor:
         """All projections of the cell's input are one matrix product, one batch norm and one ReLU."""
         c = self.channels
         projected = self._projections(x, plan)
+        nothing = x.new_zeros(x.numel() // x.shape[1], c)
         states = dict[int, Tensor]()
         for node in range(1, self.nodes + 1):
             place = node - 1
@@ -161,7 +177,7 @@ class MixedCell(nn.Module):
                 continue
             read = list(plan.inputs[place])
             parts = [states[source] if source else projected[place] for source in read]
-            entering = images(weighted_sum([], inputs[place][read], parts), x)
+            entering = images(weighted_sum([], inputs[place][read], parts) if parts else nothing, x)
             through = entering[:, : self.active]
             terms = [rows(self._operation(o, place, through)) for o in plan.operations[place]]
             mixed = weighted_sum([], operations[place, list(plan.operations[place])], terms)
@@ -170,7 +186,6 @@ class MixedCell(nn.Module):
                 mixed = rows(shuffle(whole, self.partial))
             states[node] = mixed
         shares = inputs[-1]
-        nothing = x.new_zeros(x.numel() // x.shape[1], c)
         out = torch.cat([states[n] if n in plan.inputs[-1] else nothing for n in range(1, self.nodes + 1)], 1)
         out = out * shares[1:].repeat_interleave(c)
         if self.nodes in projected:
@@ -184,11 +199,19 @@ class MixedCell(nn.Module):
         if not places:
             return {}
         sizes = [c if place < self.nodes else self.nodes * c for place in places]
-        parts = [self.project[place * c : place * c + size] for place, size in zip(places, sizes, strict=True)]
-        out = rows(_rectified(F.conv2d(x, torch.cat(parts))))
+        out = rows(self._project(x, places))
         return dict(zip(places, torch.split(out, sizes, 1), strict=True))
 
 
-def _rectified(x: Tensor) -> Tensor:
-    """Batch norm and ReLU; in place, as batch norm's backward pass does not need its output."""
-    return F.relu_(F.batch_norm(x, None, None, training=True))
+class NormRelu(nn.Module):
+    """Batch norms, each with its scale and shift, and ReLU; a call says which of them apply."""
+
+    def __init__(self, *shape: int) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(shape))
+        self.shift = nn.Parameter(torch.zeros(shape))
+
+    def forward(self, x: Tensor, parts: Sequence[int | slice]) -> Tensor:
+        scale, shift = (torch.cat([each[part] for part in parts]) for each in (self.scale, self.shift))
+        # In place, as batch norm's backward pass does not need its output.
+        return F.relu_(F.batch_norm(x, None, None, scale, shift, training=True))
