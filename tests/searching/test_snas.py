@@ -1,8 +1,13 @@
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
+import pytest
 import torch
 
+from nasight.searching._engine import Engine
 from nasight.searching._relaxations import Concrete, StepContext, concrete
+from nasight.searching._stages import spans
 from nasight.spaces import load
 
 SPACE = load("nasbench201", none=False)
@@ -36,11 +41,39 @@ def test_the_largest_weight_is_at_an_operation_as_often_as_theta_says() -> None:
     assert (shares - theta[0]).abs().max() < 0.0137  # three standard errors
 
 
+def test_the_temperature_of_each_of_150_epochs_is_the_released_one() -> None:
+    (span,) = spans(1, 150, 0)
+    found = []
+    for epoch in range(150):
+        at = StepContext(SPACE, SPACE.groups(), 0.0, torch.Generator(), elapsed=span.elapsed(epoch))
+        found.append(Concrete().temperature(at))
+    # SNAS-Series@9a43adb, SNAS/utils.py: (1 - n / 150) (1 - 0.03) + 0.03. The scheduler is at n = 0 when it is made and
+    # counts before each epoch, so the first epoch has n = 1. What it gave when it was run:
+    ran = {0: 0.9935333333333333, 1: 0.9870666666666666, 75: 0.5085333333333333, 148: 0.03646666666666671, 149: 0.03}
+    assert {epoch: found[epoch] for epoch in ran} == pytest.approx(ran, abs=1e-12)
+    assert found == pytest.approx([(1 - n / 150) * (1 - 0.03) + 0.03 for n in range(1, 151)], abs=1e-12)
+
+
+def test_a_search_with_snas_has_the_temperature_of_its_epoch(engine: Callable[..., Engine]) -> None:
+    made, seen = engine("snas", epochs=4), list[float]()
+
+    @dataclass(frozen=True)
+    class Watched(Concrete):
+        def temperature(self, context: StepContext) -> float:
+            seen.append(super().temperature(context))
+            return seen[-1]
+
+    made.relaxation = Watched()
+    for epoch in range(4):
+        made.step(epoch, 0, learns=True).loss("weights", learn=True)
+    assert seen == pytest.approx([1 - 0.97 * n / 4 for n in (1, 2, 3, 4)])
+
+
 def test_weights_are_soft_at_first_and_nearly_one_architecture_at_the_end() -> None:
     theta = torch.full((6, 4), 0.25)
 
-    def largest(progress: float) -> float:
-        at = StepContext(SPACE, SPACE.groups(), progress, torch.Generator().manual_seed(1))
+    def largest(elapsed: float) -> float:
+        at = StepContext(SPACE, SPACE.groups(), 0.0, torch.Generator().manual_seed(1), elapsed=elapsed)
         drawn = [Concrete().weights({"operations": theta}, {"operations": theta.log()}, at) for _ in range(50)]
         return float(torch.stack([d["operations"].amax(1) for d in drawn]).mean())
 

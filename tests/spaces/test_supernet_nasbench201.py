@@ -131,7 +131,7 @@ def test_a_compiled_cell_equals_the_plain_one_in_outputs_and_gradients_without_a
     torch._dynamo.utils.counters.clear()
     results = []
     for function in (MixedCell.plain, compiled(MixedCell.plain)):
-        out = function(cell, x, weights, shares, active)
+        out = function(cell, x, weights, shares, active, {})
         results.append([out, *torch.autograd.grad(out.square().sum(), [x, weights, *cell.parameters()])])
     for a, b in zip(*results, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-9)

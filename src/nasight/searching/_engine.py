@@ -26,7 +26,7 @@ from nasight.searching._settings import SearchSettings
 from nasight.searching._stages import Options, Reduced, spans, strongest
 from nasight.searching._streams import STREAMS, Streams, Tally, resized
 from nasight.searching.methods import Method, check_fit
-from nasight.spaces import Space
+from nasight.spaces import Dropout, Space
 
 PROBES = 8
 """Batches over which the size of the architecture gradient is measured."""
@@ -156,16 +156,7 @@ class Engine:
 
     def relaxed(self, epoch: int, *, generator: torch.Generator, learn: bool) -> dict[str, Tensor]:
         """The weights of one forward pass."""
-        geometry, stage = self.method.geometry, self.method.schedule.stages[self.stage]
-        context = StepContext(
-            self.space,
-            self.groups,
-            self.spans[self.stage].progress(epoch),
-            generator,
-            learn=learn,
-            dropout=stage.dropout if self.supernet.training else 0.0,
-            draw=None if self._policy is None else self._policy.draw,
-        )
+        geometry, context = self.method.geometry, self._context(epoch, generator, learn=learn)
         with torch.set_grad_enabled(learn):
             theta, log_theta = dict[str, Tensor](), dict[str, Tensor]()
             if self._policy is None:
@@ -175,6 +166,25 @@ class Engine:
                 log_theta = geometry.log_weights(self.params, self.theta_groups)
             drawn = self.relaxation.weights(theta, log_theta, context)
         return drawn if learn else {name: weights.detach() for name, weights in drawn.items()}
+
+    def skip_dropout(self, epoch: int, *, generator: torch.Generator) -> Dropout | None:
+        """The dropout of one training pass, where the method has one."""
+        p = self.relaxation.skip_dropout(self._context(epoch, generator))
+        return Dropout(p, generator) if p else None
+
+    def _context(self, epoch: int, generator: torch.Generator, *, learn: bool = True) -> StepContext:
+        span = self.spans[self.stage]
+        return StepContext(
+            self.space,
+            self.groups,
+            span.progress(epoch),
+            generator,
+            learn=learn,
+            elapsed=span.elapsed(epoch),
+            warmup=not span.learns(epoch),
+            dropout=self.method.schedule.stages[self.stage].dropout,
+            draw=None if self._policy is None else self._policy.draw,
+        )
 
     @property
     def weight_lr(self) -> float:

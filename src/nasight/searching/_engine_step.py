@@ -14,6 +14,7 @@ from nasight.errors import RunError
 from nasight.searching._per_example import example_gradients
 from nasight.searching._questions import Policy
 from nasight.searching._streams import STREAMS
+from nasight.spaces import Dropout
 
 if TYPE_CHECKING:
     from nasight.searching._engine import Engine
@@ -51,7 +52,8 @@ class EngineStep:
     def loss(self, stream: str, *, learn: bool, record: bool = True) -> Tensor:
         engine, (x, y) = self._engine, self._batch(stream)
         weights = engine.relaxed(self.epoch, generator=self._chance(stream), learn=learn)
-        logits = engine.supernet(x, weights, skip_zeros=engine.relaxation.skip_zeros if learn else None)
+        skip_zeros = engine.relaxation.skip_zeros if learn else None
+        logits = engine.supernet(x, weights, skip_zeros=skip_zeros, **self._dropout(stream))
         loss = F.cross_entropy(logits, y)
         if not torch.isfinite(loss):
             raise RunError(
@@ -93,7 +95,7 @@ class EngineStep:
     def example_gradients(self, stream: str) -> list[Tensor]:
         engine, (x, y) = self._engine, self._batch(stream)
         weights = engine.relaxed(self.epoch, generator=self._chance(stream), learn=False)
-        loss, logits, grads = example_gradients(engine.supernet, weights, x, y)
+        loss, logits, grads = example_gradients(engine.supernet, weights, x, y, **self._dropout(stream))
         engine.tallies[stream].add(loss, logits, y)
         return [grads[group.name] for group in engine.theta_groups]
 
@@ -138,6 +140,12 @@ class EngineStep:
     def _batch(self, stream: str) -> tuple[Tensor, Tensor]:
         loader = self._loader(stream)
         return loader.batch(self.epoch, self.index % loader.steps)
+
+    def _dropout(self, stream: str) -> dict[str, Dropout]:
+        """An argument of the supernet, and only where there is a dropout: not every space knows it."""
+        generator = self._engine.generator("skip dropout", stream, self.epoch, self.index)
+        dropout = self._engine.skip_dropout(self.epoch, generator=generator)
+        return {} if dropout is None else {"skip_dropout": dropout}
 
     def _chance(self, stream: str) -> torch.Generator:
         return self._engine.generator("relaxation", stream, self.epoch, self.index)

@@ -34,20 +34,21 @@ class PerExample:
 
 
 def example_gradients(
-    supernet: Supernet, weights: dict[str, Tensor], x: Tensor, y: Tensor
+    supernet: Supernet, weights: dict[str, Tensor], x: Tensor, y: Tensor, **how: Any
 ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
     """Mean loss, logits, and for each group of weights what each example asks for: (examples, rows, options).
 
     The gradient of example n is that of the summed loss with respect to the weights with which n itself is mixed. This
     is XNAS's reward, the gradient at a mixture's output times the output of an operation, taken for one example.
     Batch statistics are part of the network, so a loss of one example depends on the others a little; that part is
-    counted where the weights act. The mean over the examples is the gradient of the mean loss, exactly.
+    counted where the weights act. The mean over the examples is the gradient of the mean loss, exactly. `how` is handed
+    to the supernet.
     """
     copies = {name: PerExample(value, len(y)) for name, value in weights.items()}
     path, supernet.path = supernet.path, "plain"
     try:
         stand_ins: dict[str, Any] = dict(copies)
-        logits = supernet(x, stand_ins, skip_zeros=True)
+        logits = supernet(x, stand_ins, skip_zeros=True, **how)
     finally:
         supernet.path = path
     loss = F.cross_entropy(logits, y, reduction="sum")

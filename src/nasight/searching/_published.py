@@ -189,11 +189,7 @@ PUBLISHED: Mapping[tuple[str, str], Published] = {
             "arch_lr": 6e-4,
         },
         "Chen et al. 2019; chenxin061/pdarts@b880e87: 3 stages of 25 epochs, 10 of them warm-up, 5, 11 and 17 cells",
-        (
-            "the released dropout acts on each number behind a skip of stride 1; here on the whole skip",
-            "the released rate of the dropout falls in warm-up too",
-            "rates: 0, 0.4, 0.7 here and in the paper; 0.1, 0.4, 0.7 in the released README",
-        ),
+        ("dropout of the stages: 0, 0.4, 0.7 here and in the paper; 0.1, 0.4, 0.7 in the released README",),
     ),
     ("pc-darts", "nasbench1shot1"): Published(
         {**ONE_SHOT, "epochs": 100, "schedule_epochs": 100, "warmup": 0, "arch_lr": 3e-4},

@@ -30,8 +30,12 @@ class StepContext:
     generator: torch.Generator
     learn: bool = True
     """Whether the pass is one from which the architecture learns."""
+    elapsed: float = 0.0
+    """The share of the stage, warm-up included, that is over when this epoch ends: 1 in the last."""
+    warmup: bool = False
+    """Whether the epoch trains the shared weights alone."""
     dropout: float = 0.0
-    """The probability with which the stage leaves a skip connection out; 0 in evaluation."""
+    """The probability with which the stage begins to drop numbers behind skip connections."""
     draw: Callable[[torch.Generator], Architecture] | None = None
     """Where architectures are drawn from a distribution: a draw."""
 
@@ -57,6 +61,10 @@ class Relaxation(ABC):
         self, theta: Mapping[str, Tensor], log_theta: Mapping[str, Tensor], context: StepContext
     ) -> dict[str, Tensor]:
         """The weights of one forward pass, differentiable in theta where the method learns from them."""
+
+    def skip_dropout(self, context: StepContext) -> float:
+        """The probability with which a training pass drops a number behind a skip connection."""
+        return 0.0
 
 
 @dataclass(frozen=True)
@@ -166,40 +174,28 @@ class Survivors(Mixture):
 
 @dataclass(frozen=True)
 class SkipDropout(Mixture):
-    """A mixture whose skip connections are left out at random, the more the earlier in a stage (P-DARTS).
+    """A mixture with dropout of each number behind a skip connection, the more the earlier in a stage (P-DARTS).
 
-    A skip of weight w enters with w / (1 - p) or not at all. p falls from the stage's dropout to exp(-decay) times
-    that. Operations that earlier stages have dropped are not evaluated.
+    In warm-up the rate falls linearly from the stage's dropout, in a way that would reach 0 in the last epoch of the
+    stage. With the first architecture step it is back at the stage's dropout, and it falls to exp(-decay) times that.
+    Operations that earlier stages have dropped are not evaluated.
     """
 
     skip_zeros: ClassVar[bool | None] = True
     decay: float = 2.8
-    """The paper's exp(-0.2 per epoch) over the 15 epochs of a stage in which the architecture learns."""
+    """The released exp(-0.2 per epoch) over the 15 epochs of a stage in which the architecture learns."""
 
-    def weights(
-        self, theta: Mapping[str, Tensor], log_theta: Mapping[str, Tensor], context: StepContext
-    ) -> dict[str, Tensor]:
-        p = context.dropout * math.exp(-self.decay * context.progress)
-        if not p:
-            return dict(theta)
-        return {
-            group.name: theta[group.name] * _keep(group, p, context.generator) if group.exclusive else theta[group.name]
-            for group in context.groups
-        }
-
-
-def _keep(group: Group, p: float, generator: torch.Generator) -> Tensor:
-    """1 / (1 - p) for skips that stay, 0 for those that do not, 1 for everything else."""
-    skips = torch.tensor([option == "skip_connect" for options in group.options for option in options])
-    stays = torch.rand(len(skips), generator=generator) >= p
-    return torch.where(skips, stays / (1 - p), 1.0).reshape(group.shape)
+    def skip_dropout(self, context: StepContext) -> float:
+        if context.warmup:
+            return context.dropout * (1 - context.elapsed)
+        return context.dropout * math.exp(-self.decay * context.progress)
 
 
 @dataclass(frozen=True)
 class Concrete(Relaxation):
     """Every operation, weighted by softmax((log theta + Gumbel noise) / tau): the concrete distribution (SNAS).
 
-    tau falls geometrically. The weights are differentiable as they are; nothing is rounded.
+    tau falls linearly, to `coldest` in the last epoch. The weights are differentiable as they are; nothing is rounded.
     """
 
     sampled: ClassVar[bool] = True
@@ -209,13 +205,17 @@ class Concrete(Relaxation):
     def weights(
         self, theta: Mapping[str, Tensor], log_theta: Mapping[str, Tensor], context: StepContext
     ) -> dict[str, Tensor]:
-        tau = self.hottest * (self.coldest / self.hottest) ** context.progress
+        tau = self.temperature(context)
         drawn = dict(theta)
         for group in context.groups:
             if group.exclusive:
                 rows = [concrete(row, tau, context.generator) for row in group.split(log_theta[group.name])]
                 drawn[group.name] = group.join(rows)
         return drawn
+
+    def temperature(self, context: StepContext) -> float:
+        """tau, one value per epoch. The released code takes its first step before the first epoch."""
+        return self.hottest + (self.coldest - self.hottest) * context.elapsed
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ class Stage:
     operations: float = 1.0
     """The share of a row's options that is left, rounded up."""
     dropout: float = 0.0
-    """The probability that a skip connection is left out of a pass, at the start of the stage."""
+    """The probability that a number behind a skip connection is dropped, at the start of the stage."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,10 @@ class Span:
     def progress(self, epoch: int) -> float:
         """0 at the first epoch with architecture steps, 1 at the last."""
         return min(1.0, max(epoch - self.first - self.warmup, 0) / max(self.epochs - 1 - self.warmup, 1))
+
+    def elapsed(self, epoch: int) -> float:
+        """The share of the stage that is over when this epoch ends: 1 in the last."""
+        return min(1.0, max(epoch - self.first + 1, 0) / self.epochs)
 
 
 def spans(stages: int, epochs: int, warmup: int) -> list[Span]:

@@ -257,6 +257,11 @@ def check_fit(row: Method, space: Space) -> None:
         raise RequestError(f"method {row.name!r} needs partial channels, which space {space.name!r} does not have")
     if len(row.schedule.stages) > 1 and "cells" not in space.sizes:
         raise RequestError(f"method {row.name!r} adds cells from stage to stage, and space {space.name!r} has no cells")
+    if any(stage.dropout for stage in row.schedule.stages) and not space.skip_dropout:
+        raise RequestError(
+            f"method {row.name!r} drops numbers behind skip connections, which is possible where a space says so "
+            f"(`skip_dropout`), not on space {space.name!r}"
+        )
     if row.objectives[0].per_example and not space.per_example:
         raise RequestError(
             f"method {row.name!r} clips gradients example by example, which is possible where a space says so "

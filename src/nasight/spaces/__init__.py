@@ -3,6 +3,7 @@
 from nasight.spaces._alternatives import Alternatives
 from nasight.spaces._base import PRESETS, Space
 from nasight.spaces._cost import multiply_adds
+from nasight.spaces._dropout import Dropout
 from nasight.spaces._graph import CellGraph, Edge
 from nasight.spaces._groups import Decision, Group, Weights
 from nasight.spaces._parameters import Parameters
@@ -21,6 +22,7 @@ __all__ = [
     "CellGraph",
     "Choice",
     "Decision",
+    "Dropout",
     "Edge",
     "FixedSpace",
     "Group",

@@ -44,6 +44,8 @@ class Space(ABC):
     """Whether the supernet takes a number for every edge that is added to all that leaves it (`CONSTANTS`; GDAS)."""
     per_example: ClassVar[bool] = False
     """Whether the plain path of the supernet takes other weights for every example of a batch (XNAS)."""
+    skip_dropout: ClassVar[bool] = False
+    """Whether a supernet drops numbers behind its skip connections on request, or has none to drop (P-DARTS)."""
     builds_without_memory: ClassVar[bool] = True
     """Whether `network` can be built on torch's device "meta", where weights have shapes and no values."""
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from nasight.errors import RequestError
+from nasight.spaces._dropout import Dropout
 from nasight.spaces._groups import Group
 
 PATHS = ("fast", "plain", "compiled")
@@ -28,6 +29,9 @@ class Supernet(nn.Module, ABC):
     zeros and for sampled weights whose estimator ignores what was not drawn, but not for the gradient of a mixture
     with respect to a weight that happens to be zero. So by default zeros are skipped only where no gradient
     of the weights is asked for; `skip_zeros=True` says that the caller's estimator wants it so.
+
+    With `skip_dropout` the numbers behind skip connections that keep the size of the image are dropped at random, in
+    training mode alone (P-DARTS). Not every space has it: see `Space.skip_dropout`.
 
     Batch norm always uses the statistics of the batch: those of a running average belong to no single architecture.
 
@@ -47,11 +51,20 @@ class Supernet(nn.Module, ABC):
         self.groups = groups
         self.path = path
 
-    def forward(self, x: Tensor, weights: Mapping[str, Tensor], *, skip_zeros: bool | None = None) -> Tensor:
+    def forward(
+        self,
+        x: Tensor,
+        weights: Mapping[str, Tensor],
+        *,
+        skip_zeros: bool | None = None,
+        skip_dropout: Dropout | None = None,
+    ) -> Tensor:
         self._check(weights)
         if skip_zeros is None:
             skip_zeros = not (torch.is_grad_enabled() and any(w.requires_grad for w in weights.values()))
-        return self._logits(x, weights, skip_zeros)
+        if skip_dropout is None or not self.training:
+            return self._logits(x, weights, skip_zeros)
+        return self._dropped_logits(x, weights, skip_zeros, skip_dropout)
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
         """Take the shared weights of a checkpoint; a `RequestError` where they are of another supernet."""
@@ -83,6 +96,12 @@ class Supernet(nn.Module, ABC):
     @abstractmethod
     def _logits(self, x: Tensor, weights: Mapping[str, Tensor], skip_zeros: bool) -> Tensor:
         """The pass itself; `weights` have been checked."""
+
+    def _dropped_logits(
+        self, x: Tensor, weights: Mapping[str, Tensor], skip_zeros: bool, dropout: Dropout | None
+    ) -> Tensor:
+        """The pass with dropout behind skip connections, for spaces that say that they have it."""
+        raise RequestError("this supernet has no dropout behind skip connections")
 
     def _check(self, weights: Mapping[str, Tensor]) -> None:
         for group in self.groups:

@@ -60,6 +60,7 @@ class Darts(Space):
     name = "darts"
     edge_weights: ClassVar[bool] = True
     partial_channels: ClassVar[bool] = True
+    skip_dropout: ClassVar[bool] = True
     per_example: ClassVar[bool] = True
     sizes: ClassVar[Mapping[str, int]] = {"channels": 16, "cells": 8}
     optional_sizes: ClassVar[Mapping[str, int]] = {"stem": 0}

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from nasight.spaces._blocks import stem as plain_stem
+from nasight.spaces._dropout import Dropout
 from nasight.spaces._groups import Group
 from nasight.spaces._supernet import Supernet
 from nasight.spaces.darts._network import STEM, HalvingStem, check_stem
@@ -50,6 +51,11 @@ class DartsSupernet(Supernet):
         self.head = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(last, classes))
 
     def _logits(self, x: Tensor, weights: Mapping[str, Tensor], skip_zeros: bool) -> Tensor:
+        return self._dropped_logits(x, weights, skip_zeros, None)
+
+    def _dropped_logits(
+        self, x: Tensor, weights: Mapping[str, Tensor], skip_zeros: bool, dropout: Dropout | None
+    ) -> Tensor:
         given = {kind: _given(weights, kind, self.operations, skip_zeros) for kind in ("normal", "reduce")}
         evaluate = self._cell(MixedCell.plain, fast_cell, weights, skip_zeros)
         if self.path != "plain":
@@ -60,7 +66,8 @@ class DartsSupernet(Supernet):
             assert isinstance(cell, MixedCell)
             nodes = [cell.inputs[0](before), cell.inputs[1](last)]
             kind = given["reduce" if cell.reduce else "normal"]
-            before, last = last, evaluate(cell, nodes, *kind)
+            masks = {} if dropout is None else dropout.masks(cell.skip_edges(kind[2]), cell.image_of(nodes))
+            before, last = last, evaluate(cell, nodes, *kind, masks)
         out: Tensor = self.head(last)
         return out
 

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nasight.spaces._blocks import ReluConvNorm
+from nasight.spaces._dropout import Masks
 from nasight.spaces.darts._network import FactorizedReduce, shifted
 from nasight.spaces.darts._text import EDGES, INPUTS, NODES
 from nasight.spaces.fast._mix import shuffle
@@ -36,7 +37,7 @@ class MixedCell(nn.Module):
     side), `pointwise[name]` those of its 1x1 convolutions, (repeats, edges, channels, channels). In a reduction
     cell, `skips` (edges from the inputs, channels, channels) holds those of the factorized skip connections.
     With `partial` = K, a K-th of the channels goes through the operations, the others pass by, and a channel
-    shuffle mixes the two (PC-DARTS).
+    shuffle mixes the two (PC-DARTS). The skip connection of an edge in `masks` is multiplied by its mask (P-DARTS).
     """
 
     def __init__(
@@ -69,28 +70,39 @@ class MixedCell(nn.Module):
         """Of the edges that leave this node."""
         return 2 if self.reduce and source < INPUTS else 1
 
-    def plain(self, nodes: list[Tensor], weights: Tensor, shares: Tensor, active: Active) -> Tensor:
+    def image_of(self, nodes: list[Tensor]) -> Tensor:
+        """An image as the operations give it, from the two inputs of the cell: (b, active, h, w)."""
+        stride = self.stride(0)
+        return nodes[0][:, : self.active, ::stride, ::stride]
+
+    def skip_edges(self, active: Active) -> list[int]:
+        """The edges with a skip connection that is the identity; one that halves the image is a convolution."""
+        return [e for e, (source, _) in enumerate(EDGES) if "skip_connect" in active[e] and self.stride(source) == 1]
+
+    def plain(self, nodes: list[Tensor], weights: Tensor, shares: Tensor, active: Active, masks: Masks) -> Tensor:
         """Edge by edge, operation by operation."""
         for target in range(INPUTS, NODES):
             edges = zip(INTO[target], nodes, strict=True)
-            nodes = [*nodes, torch.stack([self._edge(e, x, weights, shares, active) for e, x in edges]).sum(0)]
+            nodes = [*nodes, torch.stack([self._edge(e, x, weights, shares, active, masks) for e, x in edges]).sum(0)]
         return torch.cat(nodes[INPUTS:], 1)
 
-    def _edge(self, e: int, x: Tensor, weights: Tensor, shares: Tensor, active: Active) -> Tensor:
+    def _edge(self, e: int, x: Tensor, weights: Tensor, shares: Tensor, active: Active, masks: Masks) -> Tensor:
         stride = self.stride(EDGES[e][0])
         through, past = x[:, : self.active], x[:, self.active :]
         mixed = torch.zeros_like(through[:, :, ::stride, ::stride])
         for o, name in enumerate(self.operations):
             if name in active[e]:
-                mixed = mixed + weights[e, o] * self._operation(name, e, through, stride)
+                mixed = mixed + weights[e, o] * self._operation(name, e, through, stride, masks)
         if self.partial == 1:
             return mixed
         past = pass_by(past, stride)
         return shuffle(torch.cat([mixed, shares[e] * past], 1), self.partial)
 
-    def _operation(self, name: str, e: int, x: Tensor, stride: int) -> Tensor:
+    def _operation(self, name: str, e: int, x: Tensor, stride: int, masks: Masks) -> Tensor:
+        if name == "skip_connect" and stride == 1:
+            return x * masks[e] if e in masks else x
         if name == "skip_connect":
-            return x if stride == 1 else _norm(self._factorized(e, F.relu(x)))
+            return _norm(self._factorized(e, F.relu(x)))
         if name == "max_pool_3x3":
             return _norm(F.max_pool2d(x, 3, stride, 1))
         if name == "avg_pool_3x3":

@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from nasight.spaces._dropout import Masks
 from nasight.spaces.darts._network import shifted
 from nasight.spaces.darts._supernet_cell import CONVOLUTIONS, INTO, OUT_OF, STRIDED, Active, MixedCell, pass_by
 from nasight.spaces.darts._text import EDGES, INPUTS, NODES
@@ -14,9 +15,11 @@ from nasight.spaces.fast._fold import add_normalized, normalized_relu
 from nasight.spaces.fast._mix import images, rows, shuffle, weighted_sum
 
 
-def fast_cell(cell: MixedCell, nodes: list[Tensor], weights: Tensor, shares: Tensor, active: Active) -> Tensor:
+def fast_cell(
+    cell: MixedCell, nodes: list[Tensor], weights: Tensor, shares: Tensor, active: Active, masks: Masks
+) -> Tensor:
     """The value of `cell.plain` with the same arguments."""
-    return _Pass(cell, nodes, weights, shares, active).output()
+    return _Pass(cell, nodes, weights, shares, active, masks).output()
 
 
 class _Pass:
@@ -25,8 +28,10 @@ class _Pass:
     Images are laid out channels last, so that they are rows of channels to the sums.
     """
 
-    def __init__(self, cell: MixedCell, nodes: list[Tensor], weights: Tensor, shares: Tensor, active: Active) -> None:
-        self.cell, self.weights, self.shares, self.active = cell, weights, shares, active
+    def __init__(
+        self, cell: MixedCell, nodes: list[Tensor], weights: Tensor, shares: Tensor, active: Active, masks: Masks
+    ) -> None:
+        self.cell, self.weights, self.shares, self.active, self.masks = cell, weights, shares, active, masks
         self.column = {name: o for o, name in enumerate(cell.operations)}
         self.nodes = nodes
         # For each node what enters it: (edge, operation, rows), to be weighed alone or after a pointwise kernel.
@@ -65,7 +70,10 @@ class _Pass:
             shared["skip_connect"] = rows(node)
         for e in edges:
             ready = self.ready[EDGES[e][1]]
-            ready.extend((e, name, x) for name, x in shared.items() if name in self.active[e])
+            for name, x in shared.items():
+                if name in self.active[e]:
+                    dropped = name == "skip_connect" and e in self.masks
+                    ready.append((e, name, x * rows(self.masks[e]) if dropped else x))
         if wanted - set(shared):
             self._convolutions(source, F.relu(node), stride)
 

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from nasight.spaces._dropout import Dropout
 from nasight.spaces._groups import Group
 from nasight.spaces._supernet import Supernet
 from nasight.spaces.fast._mix import images, rows, shuffle, weighted_sum
@@ -70,6 +71,12 @@ class NasBench1Shot1Supernet(Supernet):
             x = cell(layer, x, operations, inputs, plan) if isinstance(layer, MixedCell) else layer(x)
         out: Tensor = self.head(x)
         return out
+
+    def _dropped_logits(
+        self, x: Tensor, weights: Mapping[str, Tensor], skip_zeros: bool, dropout: Dropout | None
+    ) -> Tensor:
+        """The same: none of the operations is a skip connection."""
+        return self._logits(x, weights, skip_zeros)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ class NasBench201(Space):
     partial_channels: ClassVar[bool] = True
     constants: ClassVar[bool] = True
     per_example: ClassVar[bool] = True
+    skip_dropout: ClassVar[bool] = True
     sizes: ClassVar[Mapping[str, int]] = {"channels": 16, "cells": 5}
     search_sizes: ClassVar[Mapping[str, Mapping[str, int]]] = {
         "tiny": {"channels": 8, "cells": 1},

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nasight.spaces._blocks import ResidualReduction, head, stem
+from nasight.spaces._dropout import Dropout, Masks
 from nasight.spaces._groups import Group
 from nasight.spaces._supernet import CONSTANTS, Supernet
 from nasight.spaces.fast._depthwise import average_pool
@@ -49,6 +50,11 @@ class NasBench201Supernet(Supernet):
         self.head = head(4 * channels, classes, running=False)
 
     def _logits(self, x: Tensor, weights: Mapping[str, Tensor], skip_zeros: bool) -> Tensor:
+        return self._dropped_logits(x, weights, skip_zeros, None)
+
+    def _dropped_logits(
+        self, x: Tensor, weights: Mapping[str, Tensor], skip_zeros: bool, dropout: Dropout | None
+    ) -> Tensor:
         operations = weights["operations"]
         shares = torch.ones(len(EDGES), dtype=operations.dtype)
         if "edges" in weights:
@@ -58,10 +64,15 @@ class NasBench201Supernet(Supernet):
         active = _active(operations, self.operations, skip_zeros)
         constants = weights.get(CONSTANTS)
         cell = self._cell(MixedCell.plain, MixedCell.fast, weights, skip_zeros)
+        skips = [e for e in range(len(EDGES)) if "skip_connect" in active[e]]
         if self.path != "plain":
             x = x.contiguous(memory_format=torch.channels_last)
         for layer in self.layers:
-            x = cell(layer, x, operations, shares, active, constants) if isinstance(layer, MixedCell) else layer(x)
+            if isinstance(layer, MixedCell):
+                masks = {} if dropout is None else dropout.masks(skips, x[:, : layer.active])
+                x = cell(layer, x, operations, shares, active, masks, constants)
+            else:
+                x = layer(x)
         out: Tensor = self.head(x)
         return out
 
@@ -81,7 +92,7 @@ class MixedCell(nn.Module):
     """One cell whose edges are mixtures; `plain` and `fast` compute the same function of the same parameters.
 
     With `partial` = K, a K-th of the channels goes through the operations, the others pass by, and a channel
-    shuffle mixes the two (PC-DARTS).
+    shuffle mixes the two (PC-DARTS). The skip connection of an edge in `masks` is multiplied by its mask (P-DARTS).
     """
 
     def __init__(self, operations: tuple[str, ...], channels: int, partial: int) -> None:
@@ -97,7 +108,13 @@ class MixedCell(nn.Module):
             self.kernels[name] = nn.Parameter(kernel)
 
     def plain(
-        self, x: Tensor, weights: Tensor, shares: Tensor, active: Active, constants: Tensor | None = None
+        self,
+        x: Tensor,
+        weights: Tensor,
+        shares: Tensor,
+        active: Active,
+        masks: Masks,
+        constants: Tensor | None = None,
     ) -> Tensor:
         """Edge by edge, operation by operation."""
         nodes = [x]
@@ -108,21 +125,27 @@ class MixedCell(nn.Module):
                 mixed = torch.zeros_like(through) if constants is None else constants[e].expand_as(through)
                 for o, name in enumerate(self.operations):
                     if name in active[e]:
-                        mixed = mixed + weights[e, o] * self._operation(name, e, through)
+                        mixed = mixed + weights[e, o] * self._operation(name, e, through, masks)
                 total = total + shuffle(torch.cat([mixed, shares[e] * past], 1), self.partial)
             nodes.append(total)
         return nodes[-1]
 
-    def _operation(self, name: str, edge: int, x: Tensor) -> Tensor:
+    def _operation(self, name: str, edge: int, x: Tensor, masks: Masks) -> Tensor:
         if name == "skip_connect":
-            return x
+            return x * masks[edge] if edge in masks else x
         if name == "avg_pool_3x3":
             return F.avg_pool2d(x, 3, 1, 1, count_include_pad=False)
         kernel = self.kernels[name][edge]
         return F.batch_norm(F.conv2d(F.relu(x), kernel, padding=KERNELS[name] // 2), None, None, training=True)
 
     def fast(
-        self, x: Tensor, weights: Tensor, shares: Tensor, active: Active, constants: Tensor | None = None
+        self,
+        x: Tensor,
+        weights: Tensor,
+        shares: Tensor,
+        active: Active,
+        masks: Masks,
+        constants: Tensor | None = None,
     ) -> Tensor:
         """Node by node: what the edges out of a node share is computed once, what enters a node is summed once."""
         nodes, pools = [x], list[Tensor]()
@@ -134,7 +157,8 @@ class MixedCell(nn.Module):
                 parts[EDGES[e][1]].append(part)
             pooled = any("avg_pool_3x3" in active[e] for e in OUT_OF[source])
             pools.append(rows(average_pool(node)) if pooled else node)
-            node = self._node(source + 1, nodes, pools, parts[source + 1], weights, shares, active, column)
+            entering = parts[source + 1]
+            node = self._node(source + 1, nodes, pools, entering, weights, shares, active, masks, column)
             nodes.append(node if constants is None else node + constants[list(INTO[source + 1])].sum())
         return nodes[-1]
 
@@ -170,13 +194,15 @@ class MixedCell(nn.Module):
         weights: Tensor,
         shares: Tensor,
         active: Active,
+        masks: Masks,
         column: dict[str, int],
     ) -> Tensor:
         """The sum of all that enters one node."""
         terms, coefficients = list[Tensor](), list[Tensor]()
         for source, e in enumerate(INTO[target]):
             if "skip_connect" in active[e]:
-                terms.append(rows(nodes[source][:, : self.active]))
+                skip = rows(nodes[source][:, : self.active])
+                terms.append(skip * rows(masks[e]) if e in masks else skip)
                 coefficients.append(weights[e, column["skip_connect"]])
             if "avg_pool_3x3" in active[e]:
                 terms.append(pools[source])
