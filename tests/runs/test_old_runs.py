@@ -54,6 +54,14 @@ def test_names_that_came_to_mean_something_else_keep_their_old_meaning(copied: P
         assert {key: settings[key] for key in after} == after
 
 
+def test_an_interrupted_search_whose_method_has_changed_is_not_finished_in_another_way(copied: Path) -> None:
+    file = copied / "search-half" / "run.json"
+    about = json.loads(file.read_text())
+    file.write_text(json.dumps({**about, "settings": {**about["settings"], "method": "snas"}}))
+    with pytest.raises(RequestError, match="begun with the 'snas' of version 0"):
+        nasight.resume(copied / "search-half")
+
+
 def test_an_interrupted_search_ends_as_the_finished_one_did(copied: Path) -> None:
     resumed = nasight.resume(copied / "search-half")
     whole = nasight.Run(copied / "search")

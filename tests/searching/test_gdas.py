@@ -1,5 +1,6 @@
 """GDAS's three estimators against numbers that follow from the formulas in docs/faithful.md, section C."""
 
+import math
 from types import SimpleNamespace
 
 import pytest
@@ -8,6 +9,7 @@ from torch import Tensor
 
 from nasight.searching import METHODS, _relaxations
 from nasight.searching._relaxations import GumbelConstants, HardGumbel, StepContext, StraightThrough
+from nasight.searching._stages import Span
 from nasight.spaces import CONSTANTS, Group, load
 
 NOISE = torch.tensor([0.3, 0.5, -0.2], dtype=torch.float64)
@@ -102,3 +104,36 @@ def test_where_a_space_takes_no_constants_the_released_estimator_is_that_of_what
     assert drawn[0].keys() == drawn[1].keys()
     for name, rows in drawn[0].items():
         assert torch.equal(rows, drawn[1][name])
+
+
+def test_the_temperature_of_gaea_s_gdas_is_held_in_warm_up_and_ends_at_3_42() -> None:
+    span, space = Span(0, 150, 50), load("nasbench201")
+    relaxation = METHODS["gaea-gdas"].relaxation
+    assert isinstance(relaxation, HardGumbel)
+
+    def at(epoch: int) -> float:
+        since = span.since(epoch)
+        return relaxation.temperature(StepContext(space, space.groups(), 0.0, torch.Generator(), since=since))
+
+    # liamcli/gaea_release@1604615, architect_egdas.py: 10 - 9.9 max(epoch - 50, 0) / (epochs - 1).
+    for epoch in range(150):
+        assert at(epoch) == pytest.approx(10 - 9.9 * max(epoch - 50, 0) / 149)
+    assert at(149) == pytest.approx(3.4221, abs=1e-4)
+    # GDAS itself has no warm-up and falls to 0.1.
+    assert Span(0, 250, 0).since(249) == 1.0
+
+
+def test_gaea_s_gdas_pulls_weights_to_uniform_ones() -> None:
+    geometry = METHODS["gaea-gdas"].geometry
+    theta = torch.nn.Parameter(torch.tensor([[0.5, 0.2, 0.3]], dtype=torch.float64))
+    optimizer = geometry.optimizer({"operations": theta}, (GROUP,), lr=0.1)
+    theta.grad = torch.tensor([[0.614229, -0.824219, -0.474236]], dtype=torch.float64)
+    optimizer.step()
+    # d/dx of 0.01 sum x log(3 x) is 0.01 (1 + log(3 x)); the step multiplies with exp(-0.1 gradient).
+    pulled = [
+        0.614229 + 0.01 * (1 + math.log(1.5)),
+        -0.824219 + 0.01 * (1 + math.log(0.6)),
+        -0.474236 + 0.01 * (1 + math.log(0.9)),
+    ]
+    moved = [x * math.exp(-0.1 * g) for x, g in zip((0.5, 0.2, 0.3), pulled, strict=True)]
+    assert theta.detach()[0].tolist() == pytest.approx([x / sum(moved) for x in moved], abs=1e-9)

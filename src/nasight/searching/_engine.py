@@ -181,6 +181,7 @@ class Engine:
             generator,
             learn=learn,
             elapsed=span.elapsed(epoch),
+            since=span.since(epoch),
             warmup=not span.learns(epoch),
             dropout=self.method.schedule.stages[self.stage].dropout,
             draw=None if self._policy is None else self._policy.draw,

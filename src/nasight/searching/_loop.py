@@ -24,7 +24,7 @@ from nasight.searching._engine import Engine
 from nasight.searching._progress import Progress
 from nasight.searching._published import PUBLISHED
 from nasight.searching._run import Run
-from nasight.searching._settings import AS_PUBLISHED, resolve
+from nasight.searching._settings import AS_PUBLISHED, CHANGED, resolve
 from nasight.searching._track import check_track, tracked
 from nasight.searching.methods import Method, method_row
 from nasight.spaces import DEFAULT, Group, ModuleSpace, Space, family_of, search_options
@@ -122,6 +122,11 @@ def resume(
     run = Run(path, space=None if space is None else load_space(space), method=method)
     if run.finished:
         return run
+    if run.settings.edition == 1 and run.settings.method in CHANGED:
+        raise RequestError(
+            f"the search in {run.path} was begun with the {run.settings.method!r} of version 0.1, which differs from "
+            "this one: begin it anew"
+        )
     dataset = run.load_data(data, data_folder=data_folder)
     with torch_threads(run.settings.threads):
         engine = Engine(run.settings, run.space, dataset, run.method)

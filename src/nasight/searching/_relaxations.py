@@ -34,6 +34,8 @@ class StepContext:
     """The share of the stage, warm-up included, that is over when this epoch ends: 1 in the last."""
     warmup: bool = False
     """Whether the epoch trains the shared weights alone."""
+    since: float | None = None
+    """Epochs with architecture steps before this one, over all epochs of the stage but one; None: as `progress`."""
     dropout: float = 0.0
     """The probability with which the stage begins to drop numbers behind skip connections."""
     draw: Callable[[torch.Generator], Architecture] | None = None
@@ -112,13 +114,18 @@ class HardGumbel(Relaxation):
     def weights(
         self, theta: Mapping[str, Tensor], log_theta: Mapping[str, Tensor], context: StepContext
     ) -> dict[str, Tensor]:
-        tau = self.hottest + (self.coldest - self.hottest) * context.progress
+        tau = self.temperature(context)
         drawn = dict(theta)
         for group in context.groups:
             if group.exclusive:
                 rows = [self._row(row, tau, context.generator) for row in group.split(log_theta[group.name])]
                 drawn[group.name] = group.join(rows)
         return drawn
+
+    def temperature(self, context: StepContext) -> float:
+        """tau of this epoch. It stays in warm-up, and after one it does not reach `coldest` (GAEA's released code)."""
+        fallen = context.progress if context.since is None else context.since
+        return self.hottest + (self.coldest - self.hottest) * fallen
 
     def _row(self, log_theta: Tensor, tau: float, generator: torch.Generator) -> Tensor:
         soft = concrete(log_theta, tau, generator)

@@ -31,6 +31,8 @@ FIRST_EDITION = {
     "method": {"gdas": "gdas-drawn", "gaea-gdas": "gaea-gdas-drawn"},
 }
 """What names of the first edition are called now."""
+CHANGED = ("p-darts", "gaea-p-darts", "snas", "gaea-snas")
+"""Methods whose searches of the first edition cannot be finished by this one; those that ended are read as before."""
 
 
 class SearchSettings(BaseModel):

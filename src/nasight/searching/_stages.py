@@ -42,6 +42,10 @@ class Span:
         """0 at the first epoch with architecture steps, 1 at the last."""
         return min(1.0, max(epoch - self.first - self.warmup, 0) / max(self.epochs - 1 - self.warmup, 1))
 
+    def since(self, epoch: int) -> float:
+        """Epochs with architecture steps before this one, over all epochs of the stage but one."""
+        return min(1.0, max(epoch - self.first - self.warmup, 0) / max(self.epochs - 1, 1))
+
     def elapsed(self, epoch: int) -> float:
         """The share of the stage that is over when this epoch ends: 1 in the last."""
         return min(1.0, max(epoch - self.first + 1, 0) / self.epochs)

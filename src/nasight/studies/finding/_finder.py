@@ -78,7 +78,7 @@ class FindSettings:
 
 
 def with_test_part(data: Dataset) -> Dataset:
-    """The data set with a test part: where it has none, a fifth of its training rows, set aside before anything else."""
+    """The data set with a test part; where it has none, a fifth of its training rows, set aside first of all."""
     if data.test_x is not None:
         return data
     rows = len(data.train_y)

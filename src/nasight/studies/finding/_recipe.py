@@ -24,12 +24,12 @@ def choose_recipe(
     """
     best, tried = Recipe(), dict[Recipe, Outcome | None]()
     changes = AUGMENTATIONS if images else AUGMENTATIONS[:1]
-    for vary in (
-        lambda recipe: [replace(recipe, augmentation=name) for name in changes],
-        lambda recipe: [replace(recipe, lr=value) for value in RATES],
-        lambda recipe: [replace(recipe, weight_decay=value) for value in DECAYS],
-    ):
-        asked = vary(best)
+    for part in ("augmentation", "lr", "weight_decay"):
+        asked = {
+            "augmentation": [replace(best, augmentation=name) for name in changes],
+            "lr": [replace(best, lr=value) for value in RATES],
+            "weight_decay": [replace(best, weight_decay=value) for value in DECAYS],
+        }[part]
         new = [recipe for recipe in asked if recipe not in tried]
         tried |= dict(zip(new, train(new), strict=True))
         worked = [recipe for recipe in asked if tried[recipe] is not None]
