@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
 from statistics import mean
 from typing import Any
 
@@ -31,11 +30,11 @@ from nasight.studies._explain import explain
 from nasight.studies.finding._answer import Answer, Difference, Point, difference, front
 from nasight.studies.finding._budget import Budget
 from nasight.studies.finding._journal import Journal
-from nasight.studies.finding._plan import PER_TRAINING, SEEDS, Plan, Speed, plan, plan_of_trainings
+from nasight.studies.finding._plan import CONTROLS, PER_TRAINING, SEEDS, SHARES, Plan, Speed, plan, plan_of_trainings
 from nasight.studies.finding._propose import Proposal, at_random, from_scores, from_searches, mutations, rivals
 from nasight.studies.finding._race import Candidate, Entry, Outcome, Race
 from nasight.studies.finding._recipe import choose_recipe
-from nasight.studies.finding._speed import measure
+from nasight.studies.finding._speed import Probe, mean_speed
 from nasight.studies.finding._work import Recipe, Request, Trainings, read_architecture, shared
 from nasight.studies.finding._workers import Clock, Searches, SearchRequest, Workers
 
@@ -50,6 +49,11 @@ SPACE, PLAIN, OWN = "space", "plain", "baseline"
 """Keys of the spaces that candidates come from."""
 # Shares of the first rung's places that each proposer may fill.
 LIKELIEST, RIVALS, SCORED, RANDOM, MUTATED = 0.35, 0.15, 0.05, 0.1, 0.2
+SEARCHED = 0.7
+"""The part of the proposals' time that searches take."""
+FEWEST_PLACES = 2
+JUDGED_BY = 256
+"""Rows by which trust judges the decisions of a search."""
 LEADERS = 6
 """Candidates that run again in a later leg."""
 DATA_SEED = 0
@@ -129,6 +133,8 @@ class Finder:
         self.counts = space.parameters(data.inputs, data.n_classes, **self.limit_size)
         self.latencies = Latency(space, data.inputs, data.n_classes, self.limit_size)
         self.allowed_known: dict[Architecture, bool] = {}
+        self.seen: list[tuple[Request, Outcome]] = []
+        """Trainings of this process and those that the journal has of before."""
 
     @property
     def limit_size(self) -> dict[str, int]:
@@ -162,6 +168,8 @@ class Finder:
 
     def _told(self, request: Request, outcome: Outcome | None) -> None:
         accuracy = None if outcome is None else outcome.accuracy
+        if outcome is not None:
+            self.seen.append((request, outcome))
         self.tell("training", {"architecture": request.architecture, "epochs": request.epochs, "accuracy": accuracy})
 
     def parameters(self, key: str, architecture: str, size: Mapping[str, int]) -> int:
@@ -218,7 +226,7 @@ class Leg:
         self._stage("propose")
         race = Race(list(self.plan.places), level=self.s.level)
         race.enter(self._controls())
-        race.enter(self._proposals())
+        race.enter(self._proposals(race))
         self._stage("race")
         self._race(race)
         self._stage("answer")
@@ -230,17 +238,15 @@ class Leg:
     # Speed and plan
 
     def _measured(self) -> dict[str, float]:
-        request = self._request(SPACE, self._reference(), 1, 0, Recipe())
-        method = method_row(self.s.method)
-        found = measure(self.f.trainings, request, self.space, self.data, method, self.s.search_size)
-        # Several processes at once slow each other down: what was measured alone is not what they will reach.
-        crowd = 1.0 if self.f.count == 1 else 1.25
-        return {
-            "train": crowd * found.train,
-            "search": crowd * found.search,
-            "score": crowd * found.score,
-            "start": 4.0,
-        }
+        """All processes at once: they slow each other down, and they must have started first."""
+        drawn = at_random(self.space, self.f.allowed, 2, generator_for(self.seed, "speed"))
+        texts = dict.fromkeys([self._reference(), *(self.space.format(p.architecture) for p in drawn)])
+        requests = tuple(self._request(SPACE, text, 1, 0, Recipe()) for text in texts)
+        size = tuple(sorted(self.s.search_size.items()))
+        found = list[Speed]()
+        probe = Probe(self.f.trainings, requests, self.s.method, size)
+        self.f.workers.each(probe, range(self.f.count), lambda number, speed: found.append(speed))
+        return asdict(mean_speed(found))
 
     def _planned(self, speed: Speed | None) -> Plan:
         rows = len(self.data.train_y)
@@ -314,21 +320,24 @@ class Leg:
             latency = self.f.latency(self.read(architecture))
         return Candidate(name, by, self.f.parameters(key, architecture, {}), latency, control)
 
-    def _proposals(self) -> list[Candidate]:
-        places, allowed = self.plan.places[0], self.f.allowed
-        runs = self._searched()
+    def _proposals(self, race: Race) -> list[Candidate]:
+        runs, allowed = self._searched(), self.f.allowed
+        scores = self.decide("scores", self._scored)
+        rivals_found = self._open(runs[0]) if runs else []
+        places = max(FEWEST_PLACES + 1, int(self.decide("places 0", lambda: self._affordable(race, 0))))
+        race.places[0] = places
+        self.mutated = max(1, round(MUTATED * places))
         found: list[Proposal] = []
         if self.previous is not None:
             best = [c for c in self.previous.race.ranked() if not c.control][:LEADERS]
             found += [Proposal(self.read(c.architecture), "an earlier leg") for c in best]
         if runs:
             found += from_searches(self.space, runs, allowed, self.f.counts, max(2, round(LIKELIEST * places)))
-            found += self._open(runs[0], max(1, round(RIVALS * places)))
-        scores = self.decide("scores", self._scored)
+            found += rivals_found[: max(1, round(RIVALS * places))]
         found += from_scores(self.space, scores, self.f.counts, max(1, round(SCORED * places)))
         chance = generator_for(self.seed, "chance", self.number)
         found += at_random(self.space, allowed, max(1, round(RANDOM * places)), chance)
-        return self._merged(found, places - max(1, round(MUTATED * places)))
+        return self._merged(found, places - self.mutated)
 
     def _merged(self, proposals: Sequence[Proposal], number: int) -> list[Candidate]:
         """Each form once, at most so many: proposers take turns, so that none crowds the others out."""
@@ -349,12 +358,13 @@ class Leg:
     def _searched(self) -> list[Run]:
         place = self.f.folder.path / "searches"
         row = method_row(self.s.method)
+        epochs = int(self.decide("search epochs", self._search_epochs))
         requests = [
             SearchRequest(
                 str(place / f"{self.number}-{k}"),
                 {
                     "method": row.name,
-                    "epochs": max(self.plan.search_epochs, 2),
+                    "epochs": epochs,
                     "examples": self.plan.examples,
                     "size": dict(self.s.search_size),
                     "seed": self.seed + k,
@@ -370,22 +380,31 @@ class Leg:
         runs = [Run(folder, space=space) for folder in folders]
         return [run for run in runs if not run.result.get("unusable")]
 
-    def _open(self, run: Run, number: int) -> list[Proposal]:
+    def _search_epochs(self) -> int:
+        """As planned, or as many as there is still time for."""
+        if self.budget.seconds is None:
+            return self.plan.search_epochs
+        speed = Speed(**self.journal[f"speed {self.number}"])
+        pace = max(0.5, self._epoch_seconds() / (self.plan.examples * speed.train))
+        epoch = pace * self.plan.examples * speed.search
+        time = SEARCHED * self._until("propose") * self.f.count / self.plan.searches
+        return max(2, min(2 * self.plan.search_epochs, int(time / epoch)))
+
+    def _open(self, run: Run) -> list[Proposal]:
         """Rivals where trust calls a decision open; none where the shared weights cannot be judged."""
         try:
-            decisions = explain(run, data=self._searched_data).decisions
+            decisions = explain(run, data=self.data, examples=JUDGED_BY).decisions
         except (RequestError, RunError):
             return []
-        return rivals(self.space, decisions, self.f.allowed, number)
-
-    @cached_property
-    def _searched_data(self) -> Dataset:
-        return self.data
+        self.f.clock.keep()
+        return rivals(self.space, decisions, self.f.allowed, len(decisions))
 
     def _scored(self) -> dict[str, float]:
-        if not self.plan.scored:
-            return {}
-        drawn = at_random(self.space, self.f.allowed, self.plan.scored, generator_for(self.seed, "scored", self.number))
+        number = self.plan.scored
+        if self.budget.seconds is not None:
+            each = float(self.journal[f"speed {self.number}"]["score"])
+            number = min(number, int(0.7 * max(self._until("propose"), 0.0) * self.f.count / each))
+        drawn = at_random(self.space, self.f.allowed, number, generator_for(self.seed, "scored", self.number))
         if not drawn:
             return {}
         executor = self.f.workers.executor
@@ -400,20 +419,23 @@ class Leg:
     def _race(self, race: Race) -> None:
         self._train(race)
         leaders = [c for c in race.ranked() if not c.control][:3]
-        number = max(1, round(MUTATED * self.plan.places[0]))
         near = mutations(
             self.space,
             [self.read(c.architecture) for c in leaders],
             self.f.allowed,
-            3 * number,
+            3 * self.mutated,
             generator_for(self.seed, "mutations", self.number),
         )
-        known = {self.space.canonical(self.read(c.architecture)) for c in race.active() if not c.control}
+        known = {self.space.canonical(self.read(c.architecture)) for c in race.active() if _is_searched(c)}
         new = [p for p in near if self.space.canonical(p.architecture) not in known]
-        race.enter(self._merged(new, number))
+        race.enter(self._merged(new, self.mutated))
         self._train(race)
         for rung in range(1, len(race.places)):
-            race.places[rung] = self.decide(f"places {rung}", lambda rung=rung: self._affordable(race, rung))  # type: ignore[misc]
+            places = int(self.decide(f"places {rung}", lambda rung=rung: self._affordable(race, rung)))  # type: ignore[misc]
+            if places < FEWEST_PLACES:
+                # No time for longer trainings of several: the answer is decided by these.
+                return
+            race.places[rung] = places
             race.close()
             self._tell_rung(race)
             self._train(race)
@@ -430,19 +452,26 @@ class Leg:
         return self._request(key, architecture, self.plan.rungs[entry.rung], self.seed + entry.seed, self.recipe)
 
     def _affordable(self, race: Race, rung: int) -> int:
-        """How many candidates the next rung has time for, from the times of this one."""
+        """How many candidates a rung has time for: what is left until the answer's share, divided between rungs."""
         planned = self.plan.places[rung]
         if self.budget.seconds is None:
             return planned
-        took = [o.seconds for e, o in race.outcomes.items() if e.rung == rung - 1]
-        each = mean(took) * self.plan.rungs[rung] / self.plan.rungs[rung - 1]
-        rest = self.plan.seconds["answer"] + sum(
-            n * (e * each / self.plan.rungs[rung]) / self.f.count
-            for n, e in zip(self.plan.places[rung + 1 :], self.plan.rungs[rung + 1 :], strict=True)
-        )
-        controls = sum(race.seeds for c in race.candidates.values() if c.control)
-        time = self.left() - rest
-        return max(2, min(2 * planned, int(time * self.f.count / max(each, 1e-6)) - controls))
+        time = (self._until("race") - 0.5) / (len(self.plan.rungs) - rung)
+        each = self._epoch_seconds() * self.plan.rungs[rung] + PER_TRAINING
+        controls = sum(race.seeds for c in race.candidates.values() if c.control) or CONTROLS
+        return max(0, min(4 * planned, int(time * self.f.count / each) - controls))
+
+    def _until(self, stage: str) -> float:
+        """Seconds until this stage should have ended."""
+        assert self.budget.seconds is not None
+        order = list(SHARES)
+        after = sum(SHARES[name] for name in order[order.index(stage) + 1 :])
+        return self.left() - after * self.budget.seconds
+
+    def _epoch_seconds(self) -> float:
+        """Seconds per epoch of a training in the searched space, as they were up to now."""
+        found = [o.seconds / r.epochs for r, o in self.f.seen if r.space == SPACE and r.place is None]
+        return mean(found) if found else self.plan.examples * float(self.journal[f"speed {self.number}"]["train"])
 
     def _tell_rung(self, race: Race) -> None:
         leaders = race.ranked(race.rung - 1)[:3]
@@ -655,6 +684,10 @@ def _split(name: str) -> tuple[str, str]:
         if name == f"{key}:":
             return key, key
     return SPACE, name
+
+
+def _is_searched(candidate: Candidate) -> bool:
+    return _split(candidate.architecture)[0] == SPACE
 
 
 def _shown(candidate: Candidate) -> str:

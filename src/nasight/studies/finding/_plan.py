@@ -21,6 +21,8 @@ FEWEST_ROWS = 500
 LEAST_RUNG = 3
 """Epochs of the shortest whole schedule that ranks at all."""
 NARROWING = 3
+CONTROLS = 4
+"""Trainings of the controls on every rung: the space's reference and a plain network, twice each."""
 MOST_PLACES = 200
 SLACK = 0.93
 """Clocks are noisy: so much of the budget is planned with."""
@@ -33,13 +35,11 @@ class Speed:
     """What was measured on this machine: seconds per image of one process on one core."""
 
     train: float
-    """A training step of the baseline, forward and backward."""
+    """A training step, forward and backward, the mean over some architectures."""
     search: float
     """A step of the supernet, with the step of the architecture."""
     score: float
     """Seconds to score one architecture."""
-    start: float = 0.0
-    """Seconds until the processes are ready."""
 
 
 @dataclass(frozen=True)
@@ -98,14 +98,12 @@ def plan(
     classes : classes there are.
     shares : of the budget, see `SHARES`.
     """
-    work = workers * (SLACK * seconds - speed.start)  # seconds of one process
+    work = workers * SLACK * seconds  # seconds of one process
     least_rows = min(rows, max(FEWEST_ROWS, 20 * classes))
     each = shares["answer"] * work / (2 * SEEDS) - PER_TRAINING
     per_row = speed.train
     if each < FEWEST_EPOCHS * least_rows * per_row:
-        least = (2 * SEEDS * (FEWEST_EPOCHS * least_rows * per_row + PER_TRAINING) / shares["answer"] / workers) + (
-            speed.start
-        )
+        least = 2 * SEEDS * (FEWEST_EPOCHS * least_rows * per_row + PER_TRAINING) / shares["answer"] / workers
         raise RequestError(
             f"a budget of {time_text(seconds)} is too small for this data on this machine: the least is about "
             f"{time_text(math.ceil(1.02 * least / SLACK))}"
@@ -116,7 +114,7 @@ def plan(
     epoch = examples * per_row
     race = shares["race"] * work
     # Every rung gets the same share of the race.
-    counts = [race / len(rungs) / (e * epoch + PER_TRAINING) for e in rungs]
+    counts = [race / len(rungs) / (e * epoch + PER_TRAINING) - CONTROLS for e in rungs]
     places = tuple(max(2, min(MOST_PLACES // NARROWING**i, int(count))) for i, count in enumerate(counts))
     searches = workers if seconds < 1_800 else 2 * workers
     propose = shares["propose"] * work
@@ -126,7 +124,7 @@ def plan(
     expected = {
         "recipe": GRID * (recipe_epochs * epoch + PER_TRAINING) / workers,
         "propose": (searches * search_epochs * examples * speed.search + scored * speed.score) / workers,
-        "race": sum(n * (e * epoch + PER_TRAINING) for n, e in zip(places, rungs, strict=True)) / workers,
+        "race": sum((n + CONTROLS) * (e * epoch + PER_TRAINING) for n, e in zip(places, rungs, strict=True)) / workers,
         "answer": 2 * SEEDS * (epochs * epoch + PER_TRAINING) / workers,
     }
     return Plan(examples, epochs, rungs, places, searches, search_epochs, scored, recipe_epochs, expected)

@@ -1,10 +1,11 @@
-"""How fast this machine is on this data: a few steps of each kind."""
+"""How fast this machine is on this data: a few steps of each kind, in all processes at once."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from statistics import median
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
 from typing import Any
 
 import torch
@@ -12,49 +13,63 @@ from torch.nn.functional import cross_entropy
 
 from nasight.data import Dataset
 from nasight.kernels import score
-from nasight.reproducible import generator_for, torch_threads
-from nasight.searching import Method
+from nasight.reproducible import torch_threads
+from nasight.searching import method_row
 from nasight.spaces import Space
 from nasight.studies.finding._plan import Speed
-from nasight.studies.finding._work import Request, Trainings
+from nasight.studies.finding._work import Request, Trainings, mapped, read_architecture
 from nasight.training import Trainer
 
-STEPS = 6
-SCORED = 3
+STEPS = 5
 PASSES = 2
 """Of a search: one for the architecture, one for the shared weights."""
 
 
-def measure(
-    trainings: Trainings, request: Request, space: Space, data: Dataset, method: Method, size: Mapping[str, int]
-) -> Speed:
-    """Seconds per image of the training of `request` and of a search, and per architecture scored, on one core.
+@dataclass(frozen=True)
+class Probe:
+    """Measures in one process what `requests` and a search cost; called with a number that does not matter."""
 
-    `size` is the supernet's.
-    """
-    with torch_threads(1):
-        trainer = Trainer(trainings.job(request))
+    trainings: Trainings
+    requests: tuple[Request, ...]
+    method: str
+    size: tuple[tuple[str, int], ...]
+    """Of the supernet."""
+
+    def __call__(self, number: int) -> Speed:
+        trainings, data = self.trainings, mapped(self.trainings.data)
+        space = trainings.space(self.requests[0].space)
+        with torch_threads(1):
+            each = [self._training(request) for request in self.requests]
+            search = PASSES * self._supernet(space, data)
+            archs = [read_architecture(space, request.architecture) for request in self.requests]
+            start = time.perf_counter()
+            score(space, "naswot", data, architectures=archs, workers=1)
+            scored = (time.perf_counter() - start) / len(archs)
+        return Speed(fmean(each), search, scored)
+
+    def _training(self, request: Request) -> float:
+        trainer = Trainer(self.trainings.job(request))
         trainer.set_rates()
-        train = _per_step(trainer.take_step, min(STEPS, trainer.loader.steps)) / trainer.loader.batch_size
-        search = PASSES * _supernet(space, data, method, size)
-        sampled = [space.sample(generator_for(0, "speed", i)) for i in range(SCORED)]
-        start = time.perf_counter()
-        score(space, "naswot", data, architectures=[a for a in sampled if space.usable(a) is None], workers=1)
-        return Speed(train, search, (time.perf_counter() - start) / SCORED)
+        return _per_step(trainer.take_step, min(STEPS, trainer.loader.steps)) / trainer.loader.batch_size
+
+    def _supernet(self, space: Space, data: Dataset) -> float:
+        """Seconds per image of a forward and a backward pass of the supernet."""
+        row = method_row(self.method)
+        relaxation, batch = row.relaxation, row.schedule.batch_size
+        edges, size = relaxation.edges, dict[str, Any](self.size)
+        supernet = space.supernet(data.inputs, data.n_classes, edges=edges, partial=relaxation.partial, **size)
+        weights = {g.name: g.uniform().requires_grad_() for g in space.groups(edges=edges)}
+        x, y = torch.randn(batch, *data.inputs), torch.arange(batch) % data.n_classes
+
+        def step() -> None:
+            cross_entropy(supernet(x, weights), y).backward()  # type: ignore[no-untyped-call]
+
+        return _per_step(step, STEPS) / batch
 
 
-def _supernet(space: Space, data: Dataset, method: Method, size: Mapping[str, int]) -> float:
-    """Seconds per image of a forward and a backward pass of the supernet."""
-    relaxation, batch = method.relaxation, method.schedule.batch_size
-    edges, partial = relaxation.edges, relaxation.partial
-    supernet = space.supernet(data.inputs, data.n_classes, edges=edges, partial=partial, **dict[str, Any](size))
-    weights = {g.name: g.uniform().requires_grad_() for g in space.groups(edges=edges)}
-    x, y = torch.randn(batch, *data.inputs), torch.arange(batch) % data.n_classes
-
-    def step() -> None:
-        cross_entropy(supernet(x, weights), y).backward()  # type: ignore[no-untyped-call]
-
-    return _per_step(step, STEPS) / batch
+def mean_speed(found: Sequence[Speed]) -> Speed:
+    """The mean over processes."""
+    return Speed(*(fmean(values) for values in zip(*((s.train, s.search, s.score) for s in found), strict=True)))
 
 
 def _per_step(step: Callable[[], None], number: int) -> float:
