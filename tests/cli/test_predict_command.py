@@ -110,7 +110,7 @@ def test_a_broken_file_is_named_the_others_are_told_and_the_command_ends_with_2(
     assert [row["file"] for row in lines(shown.out)] == [photos[0], photos[2]]
     first, last = shown.err.splitlines()
     assert first.startswith(f"nasight: {broken} cannot be read as an image")
-    assert last == "nasight: 1 of 3 files cannot be read, the others are told above"
+    assert last == "nasight: 1 of 3 files cannot be read; the others are done"
     assert run("predict", str(done), str(broken), photos[2], "--json") == 2
     said = json.loads(capsys.readouterr().out)
     assert [each["file"] for each in said["failed"]] == [str(broken)]
@@ -127,6 +127,26 @@ def test_a_finished_training_needs_no_model_folder(
     assert run("predict", str(tmp_path / "train"), *photos) == 0
     assert capsys.readouterr().out == wanted
     assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.slow
+def test_what_a_search_on_one_s_own_file_found_is_used_where_it_was_trained(
+    photos: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    y = np.arange(60) % 2
+    x = np.random.default_rng(0).integers(0, 100, (60, 8, 8), dtype=np.uint8) + (100 * y[:, None, None]).astype(
+        np.uint8
+    )
+    np.savez(tmp_path / "mine.npz", x=x, y=y)
+    words = ["--data", str(tmp_path / "mine.npz"), "--space", "mlp", "--preset", "tiny", "--epochs", "1"]
+    assert run("search", *words, "--threads", "1", "--out", str(tmp_path / "run")) == 0
+    assert run("predict", str(tmp_path / "run"), photos[0]) == 2
+    assert "no finished training; nasight train makes one" in capsys.readouterr().err
+    few = ["--preset", "tiny", "--epochs", "1", "--seeds", "1", "--workers", "1"]
+    assert run("train", str(tmp_path / "run"), *few) == 0
+    capsys.readouterr()
+    assert run("predict", str(tmp_path / "run"), *photos) == 0
+    assert {row["class"] for row in lines(capsys.readouterr().out)} <= {"0", "1"}
 
 
 def test_a_network_of_one_s_own_file_is_run_when_the_user_names_it(
@@ -175,6 +195,19 @@ def test_a_wrong_request_ends_with_2_and_one_sentence(
     assert said in shown.err
     assert shown.err.count("\n") == 1
     assert shown.out == ""
+
+
+def test_a_stranger_s_class_names_do_not_command_the_terminal(
+    done: Path, photos: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(done / "model", tmp_path / "model")
+    about = json.loads((tmp_path / "model" / "model.json").read_text())
+    about["classes"] = [f"\x1b[2J{name}" for name in about["classes"]]
+    (tmp_path / "model" / "model.json").write_text(json.dumps(about))
+    assert run("predict", str(tmp_path), photos[0]) == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert "\\x1b[2J" in out
 
 
 def test_a_damaged_model_ends_with_2(done: Path, photos: list[str], tmp_path: Path, capsys: Any) -> None:

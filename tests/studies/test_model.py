@@ -310,7 +310,7 @@ def test_the_folder_alone_gives_the_same_probabilities_without_nasight(kind: str
 @pytest.mark.slow
 def test_a_module_of_one_s_own_is_kept_as_a_program_and_loaded_with_its_code_only(tmp_path: Path) -> None:
     train(load_space(own), "act=tanh", "digits", out=tmp_path / "run", **FAST)
-    with pytest.raises(RequestError, match=r"code of its author \(module\).* name it: --space"):
+    with pytest.raises(RequestError, match=r"code of its author \('module'\).* name it: --space"):
         trained_model(tmp_path / "run")
     model = trained_model(tmp_path / "run", space=own)
     write_model(tmp_path / "model", model)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from unicodedata import category
 
 import typer
 
@@ -27,10 +28,15 @@ EXAMPLES = examples(
 
 
 def predict(
-    run: Annotated[str, typer.Argument(help="A run that has a model, a model folder, or a finished training.")],
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help="A run that has a model, a model folder, or a finished training.")
+    ],
     files: Annotated[
         list[str],
-        typer.Argument(help="Images, folders of images, .npz files with an array x, tables of numbers (.csv, .tsv)."),
+        typer.Argument(
+            metavar="FILES...",
+            help="Images, folders of images, .npz files with an array x, tables of numbers (.csv, .tsv).",
+        ),
     ],
     top: Annotated[int | None, option("The likeliest K classes, not just one.", metavar="K", group=OUTPUT)] = None,
     csv_file: Annotated[
@@ -76,7 +82,7 @@ def predict(
         else:
             _write_lines(found, _header(model, listed, top), top or 1, csv_file)
     if failed:
-        raise RequestError(f"{len(failed)} of {len(listed)} files cannot be read, the others are told above")
+        raise RequestError(f"{len(failed)} of {len(listed)} files cannot be read; the others are done")
 
 
 def _listed(given: list[str]) -> list[str]:
@@ -173,5 +179,6 @@ def _object(each: Prediction, top: int | None) -> dict[str, Any]:
 
 
 def _shown(text: str) -> str:
-    """A name whose bytes are no UTF-8 with signs in their place."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    """A name as a terminal may print it: bytes that are no UTF-8, and signs that would command it, are spelled out."""
+    plain = text.encode("utf-8", "backslashreplace").decode()
+    return "".join(sign if sign == "\n" or category(sign) != "Cc" else repr(sign)[1:-1] for sign in plain)

@@ -70,7 +70,8 @@ def load_model(
     training = training_in(place)
     if training is None:
         raise RequestError(f"{run} holds no model and no finished training; nasight train makes one")
-    return trained_model(training, data, space=space, data_folder=data_folder)
+    path, source = training
+    return trained_model(path, source if data is None else data, space=space, data_folder=data_folder)
 
 
 def write_model(folder: str | Path, model: Model) -> Path:

@@ -28,7 +28,7 @@ def space_of(card: ModelCard, given: SpaceGiven | None, folder: Path) -> Space:
         return load_space(given)
     if ":" in card.space or card.space not in space_names():
         raise RequestError(
-            f"the network in {folder} is code of its author ({card.space}), which a folder alone does not make run; "
+            f"the network in {folder} is code of its author ({card.space!r}), which a folder alone does not make run; "
             "if you trust it, name it: --space FILE.py:NAME"
         )
     return load_space(card.space, **card.space_options)

@@ -81,15 +81,25 @@ def _state(run: RunFolder) -> dict[str, Tensor]:
     return state
 
 
-def training_in(folder: Path) -> Path | None:
-    """The training that this folder is, or the first finished one inside it."""
+def training_in(folder: Path) -> tuple[Path, str | None] | None:
+    """The training that this folder is, or the first finished one inside it; and where its data is, if that is kept."""
     about = read_json(folder / "run.json") if (folder / "run.json").is_file() else {}
     kind = about.get("kind") if isinstance(about, dict) else None
     if kind == "train":
-        return folder
+        return folder, None
     if kind == "search":
-        result: Any = RunFolder.open(folder, kind="search").result
-        training = training_of(folder, str(result.get("architecture"))) if isinstance(result, dict) else None
-        return None if training is None else training.path
+        return _of_search(RunFolder.open(folder, kind="search"))
     seeds = (path for pattern in ("seed-*", "*/seed-*") for path in sorted(folder.glob(pattern)))
-    return next((path for path in seeds if (path / "result.json").is_file()), None)
+    found = next((path for path in seeds if (path / "result.json").is_file()), None)
+    return None if found is None else (found, None)
+
+
+def _of_search(search: RunFolder) -> tuple[Path, str | None] | None:
+    """A search keeps the path of its data, a training only the name."""
+    result, settings = search.result, search.about.get("settings")
+    training = training_of(search.path, str(result.get("architecture"))) if isinstance(result, dict) else None
+    if training is None:
+        return None
+    same = DataRecord.read(search).fingerprint == DataRecord.read(training).fingerprint
+    source = settings.get("data") if isinstance(settings, dict) and same else None
+    return training.path, source if isinstance(source, str) else None
