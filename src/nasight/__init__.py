@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nasight.plugins import register
     from nasight.searching import Method, Run
     from nasight.spaces import Choice, Space
-    from nasight.studies import explain, rank, resume, search
+    from nasight.studies import Model, explain, load_model, rank, resume, search
     from nasight.training import train
 
 # Imported when they are first used: `import nasight` itself takes no time.
@@ -32,11 +32,13 @@ _HOMES = {
     "FeatureMapSelector": "features",
     "Method": "searching",
     "MirrorDescent": "geometry",
+    "Model": "studies",
     "RequestError": "errors",
     "Run": "searching",
     "RunError": "errors",
     "Space": "spaces",
     "explain": "studies",
+    "load_model": "studies",
     "rank": "studies",
     "register": "plugins",
     "resume": "studies",
@@ -52,12 +54,14 @@ __all__ = [
     "FeatureMapSelector",
     "Method",
     "MirrorDescent",
+    "Model",
     "RequestError",
     "Run",
     "RunError",
     "Space",
     "__version__",
     "explain",
+    "load_model",
     "rank",
     "register",
     "resume",

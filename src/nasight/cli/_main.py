@@ -8,7 +8,20 @@ from typing import Annotated
 
 import typer
 
-from nasight.cli import _cell, _data, _explain, _export, _kernel, _score, _search, _select, _table, _train, _trust
+from nasight.cli import (
+    _cell,
+    _data,
+    _explain,
+    _export,
+    _kernel,
+    _predict,
+    _score,
+    _search,
+    _select,
+    _table,
+    _train,
+    _trust,
+)
 from nasight.errors import RequestError, RunError
 from nasight.version import VERSION
 
@@ -23,6 +36,7 @@ app = typer.Typer(
 )
 app.command(epilog=_search.EXAMPLES, context_settings=CONTEXT)(_search.search)
 app.command(epilog=_train.EXAMPLES, context_settings=CONTEXT)(_train.train)
+app.command(epilog=_predict.EXAMPLES, context_settings=CONTEXT)(_predict.predict)
 app.command(epilog=_explain.EXAMPLES, context_settings=CONTEXT)(_explain.explain)
 app.command(epilog=_score.EXAMPLES, context_settings=CONTEXT)(_score.score)
 app.command(epilog=_kernel.EXAMPLES, context_settings=CONTEXT)(_kernel.kernel)

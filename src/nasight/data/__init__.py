@@ -1,6 +1,6 @@
 """Data sets: what a search learns from, checked on the way in and handed out in batches."""
 
-from nasight.data._arrays import from_arrays
+from nasight.data._arrays import examples, from_arrays
 from nasight.data._augment import Augment, augment
 from nasight.data._dataset import Dataset
 from nasight.data._download import get
@@ -11,6 +11,7 @@ from nasight.data._registry import DataFormat, formats, register
 from nasight.data._rows import Rows, rows
 from nasight.data._sources import data_folder
 from nasight.data._split import split_indices
+from nasight.data._unlabeled import holds_rows, image_files, read_image, read_rows
 
 __all__ = [
     "FORMATS",
@@ -25,11 +26,16 @@ __all__ = [
     "available",
     "batches",
     "data_folder",
+    "examples",
     "formats",
     "from_arrays",
     "get",
+    "holds_rows",
+    "image_files",
     "load",
     "prepare",
+    "read_image",
+    "read_rows",
     "register",
     "rows",
     "split_indices",

@@ -51,7 +51,16 @@ def from_arrays(
 
 
 def examples(value: Any, what: str) -> Tensor:
-    """Images (n, c, h, w), uint8 kept and all else float32, or vectors (n, d) as float32."""
+    """Images (n, c, h, w), uint8 kept and all else float32, or vectors (n, d) as float32; a copy.
+
+    Parameters
+    ----------
+    value : images (n, h, w), (n, c, h, w) or (n, h, w, 3), or vectors (n, d), as a numpy array, a tensor or lists.
+    what : what messages call it.
+
+    >>> examples(np.zeros((4, 8, 8, 3), np.uint8), "x").shape
+    torch.Size([4, 3, 8, 8])
+    """
     x = _tensor(value, what)
     if x.is_complex():
         raise RequestError(f"{what} must hold real numbers, got {x.dtype}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import Any
 
 from torch import nn
@@ -42,8 +43,8 @@ def python_source(
 ) -> str:
     """The text of the file: the operations used, the cells written out, `Network`, `load`, and a small main.
 
-    `weights` is the name of the file of trained weights that lies beside it, `statistics` mean and deviation of
-    the channels it was trained on.
+    `weights` is the name of the file of trained weights that lies beside it, of torch (.pt) or .safetensors;
+    `statistics` mean and deviation of the channels it was trained on.
     """
     space, arch = design.space, design.arch
     reason = space.usable(arch)
@@ -62,15 +63,21 @@ def module_from(source: str) -> nn.Module:
     return network
 
 
+def predict_source() -> str:
+    """The text of a program that predicts with the model folder in which it lies, without nasight."""
+    return files("nasight.export").joinpath("_alone.py").read_text("utf-8")
+
+
 def _head(
     design: ExportDesign, parts: Source, weights: str | None, statistics: tuple[Sequence[float], Sequence[float]] | None
 ) -> str:
     size = ", ".join(f"{name} {value}" for name, value in parts.size.items())
     functional = ["import torch.nn.functional as F"] if any("F." in block for block in parts.blocks) else []
     pathlib = ["from pathlib import Path", ""] if weights else []
+    needs = "torch, and safetensors for its weights" if _safe(weights) else "torch alone"
     shape = ", ".join(map(str, design.inputs)) + ("," if len(design.inputs) == 1 else "")
     lines = [
-        f'"""A network found with nasight (space {design.space.name}, {size}); it needs torch alone.',
+        f'"""A network found with nasight (space {design.space.name}, {size}); it needs {needs}.',
         "",
         "    python THIS_FILE    prints the number of parameters and the shape of the output",
         '"""',
@@ -95,6 +102,7 @@ def _head(
 
 def _tail(weights: str | None, statistics: tuple[Sequence[float], Sequence[float]] | None) -> str:
     path = "path: str | Path = WEIGHTS" if weights else "path: str"
+    safe = _safe(weights)
     prepare = [
         "def prepare(x: Tensor) -> Tensor:",
         '    """Inputs as the network was trained on them; images come with values from 0 to 1."""',
@@ -108,8 +116,9 @@ def _tail(weights: str | None, statistics: tuple[Sequence[float], Sequence[float
             *(prepare if statistics is not None else []),
             f"def load({path}) -> Network:",
             '    """The network with trained weights, ready to be used."""',
+            *(["    from safetensors.torch import load_file", ""] if safe else []),
             "    network = Network()",
-            "    network.load_state_dict(torch.load(path, weights_only=True))",
+            f"    network.load_state_dict({'load_file(path)' if safe else 'torch.load(path, weights_only=True)'})",
             "    return network.eval()",
             "",
             "",
@@ -120,6 +129,10 @@ def _tail(weights: str | None, statistics: tuple[Sequence[float], Sequence[float
             '    print(f"{parameters:,} parameters, output {tuple(output.shape)}")',
         ]
     )
+
+
+def _safe(weights: str | None) -> bool:
+    return weights is not None and weights.endswith(".safetensors")
 
 
 def _quoted(text: str) -> str:

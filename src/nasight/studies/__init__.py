@@ -1,10 +1,13 @@
-"""Workflows that join the pillars: search by any method, explain, rank, retrain, compare cells, export, report."""
+"""Workflows that join the pillars: search by any method, explain, rank, retrain, compare, export, predict, report."""
 
 from nasight.studies._command import command_of
 from nasight.studies._convergence import CellRow, Comparison, compare_cells
 from nasight.studies._deepen import deepen
 from nasight.studies._explain import Explanation, explain
 from nasight.studies._export import Exportable, exportable, write_export
+from nasight.studies._model import Model, Prediction
+from nasight.studies._model_card import ModelCard
+from nasight.studies._model_folder import load_model, write_model
 from nasight.studies._page import Subject, run_page
 from nasight.studies._protocol import Protocol
 from nasight.studies._rank import RankedSample, rank
@@ -14,6 +17,7 @@ from nasight.studies._search import resume, search
 from nasight.studies._train import Trainable, folder_name, trainable
 from nasight.studies._train_free import TRAIN_FREE_METHODS, train_free_search
 from nasight.studies._trained_cell import trained_cell
+from nasight.studies._trained_model import trained_model
 
 __all__ = [
     "TRAIN_FREE_METHODS",
@@ -21,6 +25,9 @@ __all__ = [
     "Comparison",
     "Explanation",
     "Exportable",
+    "Model",
+    "ModelCard",
+    "Prediction",
     "Protocol",
     "RankedSample",
     "Report",
@@ -32,6 +39,7 @@ __all__ = [
     "explain",
     "exportable",
     "folder_name",
+    "load_model",
     "rank",
     "report",
     "resolved",
@@ -42,6 +50,8 @@ __all__ = [
     "train_free_search",
     "trainable",
     "trained_cell",
+    "trained_model",
     "write_export",
+    "write_model",
     "write_page",
 ]

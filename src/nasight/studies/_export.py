@@ -133,7 +133,7 @@ def _from_run(
     if result is None:
         raise RequestError(f"the search in {path} is not finished; resume with: nasight search --resume {path}")
     space = load_space(str(settings["space"]), **settings.get("space_options", {}))
-    training = _training_of(path, str(result["architecture"]))
+    training = training_of(path, str(result["architecture"]))
     if training is not None and not changed:
         return _trained(training, space, data_folder)
     shape = inputs or tuple(about["data"]["inputs"])
@@ -143,7 +143,7 @@ def _from_run(
     return Exportable(ExportDesign(space, found, shape, number, size))
 
 
-def _training_of(path: Path, architecture: str) -> RunFolder | None:
+def training_of(path: Path, architecture: str) -> RunFolder | None:
     """The first finished training of this search's architecture, by the name of its settings and its seed."""
     for place in sorted(path.glob("train/*/seed-*/run.json")):
         folder = RunFolder(place.parent)

@@ -1,0 +1,154 @@
+"""What a model folder says of its network, checked before anything is built from it."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Annotated, Any, Literal
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from torch import Tensor
+
+from nasight.errors import RequestError
+
+FORMAT = 1
+MOST_CLASSES = 1_000
+MOST_INPUTS = 2**22
+"""Numbers in one example."""
+MOST_SIZE = 2**16
+"""Of any size of a network, such as its channels."""
+DEEPEST = 500
+"""Of the sizes that say how often a part is repeated: each costs time before any weight is looked at."""
+REPEATED = ("cells", "layers")
+
+Size = Annotated[int, Field(ge=1, le=MOST_SIZE)]
+Text = Annotated[str, Field(max_length=20_000)]
+Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+class Values(_Part):
+    """The numbers that examples of the training are made of, before they are normalized."""
+
+    type: Literal["uint8", "float32"]
+    low: float
+    high: float
+
+    def from_bytes(self, pixels: Tensor) -> Tensor:
+        """Pixels 0 to 255 as such numbers."""
+        if self.type == "uint8":
+            return pixels
+        if self.low < 0 or self.high > 255:
+            raise RequestError(
+                f"the network was trained on numbers from {self.low:g} to {self.high:g}, which are no pixels; "
+                "give such numbers in an .npz file"
+            )
+        return pixels.float() / 255 if self.high <= 1 else pixels.float()
+
+
+class Images(_Part):
+    """How an image file becomes an example; see `nasight.data.read_image`."""
+
+    fit: Literal["stretch"] = "stretch"
+    resampling: Literal["bilinear"] = "bilinear"
+    orientation: Literal["as stored"] = "as stored"
+    transparency: Literal["dropped"] = "dropped"
+
+
+class ModelData(_Part):
+    """The data that a network was trained on."""
+
+    name: Text
+    fingerprint: Text
+
+
+class ModelCard(_Part):
+    """All that model.json holds but the names and checksums of the files.
+
+    `inputs` is the shape of one example: (channels, height, width), or (columns,). `mean` and `std` are of each
+    channel or column, of bytes after division by 255. `accuracy` is in percent, on the rows that `judged_by` names.
+    `parameters` counts the network without the auxiliary head of its training.
+    """
+
+    format: Literal[1] = 1
+    nasight: Text
+    classes: Annotated[tuple[Text, ...], Field(min_length=2, max_length=MOST_CLASSES)]
+    inputs: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(min_length=1, max_length=3)]
+    values: Values
+    images: Images = Images()
+    mean: tuple[float, ...]
+    std: tuple[Annotated[float, Field(gt=0)], ...]
+    data: ModelData
+    space: Text
+    space_options: dict[Text, bool | int | float | Text] = Field(default_factory=dict)
+    architecture: Text
+    size: dict[Text, Size] = Field(default_factory=dict)
+    parameters: int
+    accuracy: float
+    judged_by: Text
+    epochs: int
+    seed: int
+
+    @field_validator("classes")
+    @classmethod
+    def _different(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+        if twice is not None:
+            raise ValueError(f"two classes are called {twice!r}")
+        return names
+
+    @model_validator(mode="after")
+    def _agree(self) -> ModelCard:
+        if prod(self.inputs) > MOST_INPUTS:
+            raise ValueError(f"examples of shape {self.inputs} are larger than {MOST_INPUTS:,} numbers")
+        if len(self.mean) != self.inputs[0] or len(self.std) != self.inputs[0]:
+            raise ValueError(f"mean and std must have {self.inputs[0]} numbers, got {len(self.mean)}, {len(self.std)}")
+        for name, value in {**self.size, **self.space_options}.items():
+            most = DEEPEST if name in REPEATED else MOST_SIZE
+            if not isinstance(value, str) and abs(value) > most:
+                raise ValueError(f"{name} is {value}, and at most {most:,} can be loaded")
+        return self
+
+    @property
+    def statistics(self) -> tuple[Tensor, Tensor]:
+        """Mean and deviation, each (channels,)."""
+        return torch.tensor(self.mean), torch.tensor(self.std)
+
+
+class ModelFile(ModelCard):
+    """model.json: the card, and the files beside it."""
+
+    network: Literal["network.py", "network.pt2"] | None
+    why: Text | None
+    """Why there is no network.py."""
+    tensors: tuple[Text, ...]
+    """The names in weights.safetensors in the order of the network's own."""
+    files: dict[Text, Digest]
+    """The SHA-256 of each."""
+
+
+def card_of(values: dict[str, Any], what: str) -> ModelCard:
+    """The card of these values; `what` is said to be wrong where they are none."""
+    try:
+        return ModelCard.model_validate(values, strict=False)
+    except ValidationError as error:
+        raise RequestError(f"{what}: {said(error)}") from None
+
+
+def said(error: ValidationError) -> str:
+    """The first thing that is wrong, as the end of a sentence."""
+    first = error.errors(include_url=False)[0]
+    name, message = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
+    if name == "format":
+        return f"it is of format {str(first['input'])[:60]!r}, and this version of nasight reads format {FORMAT}"
+    if first["type"] == "extra_forbidden":
+        return f"it has {name[:80]!r}, which is unknown here"
+    if first["type"] == "missing":
+        return f"it lacks {name!r}"
+    if not name:
+        return message
+    got = "" if first["type"] in ("value_error", "json_invalid") else f", got {str(first['input'])[:60]!r}"
+    return f"{name}: {message[0].lower()}{message[1:]}{got}"
