@@ -67,6 +67,9 @@ SPACES: Registry[Factory] = Registry(
     check=_checked,
 )
 
+BASELINES: Mapping[str, Factory] = {"plain": _built_in("plain", "PlainSpace")}
+"""Spaces without a choice, which `load` knows and nobody searches."""
+
 
 def names() -> tuple[str, ...]:
     """The names that `load` takes."""
@@ -123,7 +126,7 @@ def load(name: str | Space | nn.Module | Callable[[], nn.Module], **options: Any
         from nasight.spaces.module import from_file
 
         return from_file(name)
-    factory = SPACES[name]
+    factory = BASELINES[name] if name in BASELINES else SPACES[name]
     try:
         space = factory(**options)
     except TypeError as error:

@@ -13,6 +13,7 @@ from nasight.architecture import Architecture
 from nasight.errors import RequestError
 from nasight.spaces._base import Space
 from nasight.spaces._groups import Decision
+from nasight.spaces._source import Source
 from nasight.spaces._supernet import Supernet
 from nasight.spaces.module._file import attribute_of
 
@@ -72,6 +73,24 @@ class PlainSpace(OneArchitecture):
                 side //= 2
             channels = wide
         return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, classes))
+
+    def source(self, arch: Architecture, inputs: tuple[int, ...], classes: int, size: Mapping[str, int]) -> Source:
+        """The layers as torch prints them, which is how they are written."""
+        layers = self.network(arch, inputs, classes, **size)
+        assert isinstance(layers, nn.Sequential)
+        lines = [f"            nn.{layer!r}," for layer in layers]
+        lines[-1] = lines[-1].replace(f"out_features={classes}", "out_features=classes")
+        body = "\n".join(lines)
+        text = f'''
+class Network(nn.Sequential):
+    """A plain network: what a person writes first."""
+
+    def __init__(self, classes: int = CLASSES) -> None:
+        super().__init__(
+{body}
+        )
+'''
+        return Source([text], dict(self.size(**size)))
 
 
 def _dense(inputs: int, outputs: int) -> list[nn.Module]:

@@ -26,7 +26,10 @@ from nasight.reproducible import generator_for
 from nasight.runs import RunFolder
 from nasight.searching import Latency, Run, method_row
 from nasight.spaces import FixedSpace, ModuleSpace, PlainSpace, Space
+from nasight.spaces import load as load_space
 from nasight.studies._explain import explain
+from nasight.studies._model_folder import write_model
+from nasight.studies._trained_model import trained_model
 from nasight.studies.finding._answer import Answer, Difference, Point, difference, front
 from nasight.studies.finding._budget import Budget
 from nasight.studies.finding._journal import Journal
@@ -125,7 +128,12 @@ class Finder:
         self.folder, self.journal, self.s, self.space, self.data = folder, journal, settings, space, data
         self.executor, self.tell = executor, progress or _silent
         self.clock = Clock(journal)
-        self.spaces: dict[str, Any] = {SPACE: _sendable(settings, space), PLAIN: PlainSpace()}
+        whole = space
+        if space.reference not in space and settings.space != "module":
+            # The reference has an option that is not searched; the space with its own options has it.
+            whole = load_space(settings.space)
+        self.spaces: dict[str, Any] = {SPACE: _sendable(settings.space, whole), PLAIN: PlainSpace()}
+        self.searched = _sendable(settings.space, space)
         if isinstance(baseline, str):
             self.spaces[OWN] = FixedSpace.from_file(baseline)
         elif baseline is not None:
@@ -148,7 +156,7 @@ class Finder:
             stack.enter_context(self.folder.writing())
             data = stack.enter_context(shared(self.data))
             self.trainings = Trainings(self.spaces, data)
-            self.searches = Searches(self.spaces[SPACE], data)
+            self.searches = Searches(self.searched, data)
             executor = self.executor
             # A model that is no file's cannot be sent to other processes.
             here = isinstance(self.spaces[SPACE], ModuleSpace) or (OWN in self.spaces and self.s.baseline == "given")
@@ -162,9 +170,18 @@ class Finder:
                 previous = Leg(self, leg, Budget(**self.journal[f"budget {leg}"]), previous).run()
                 leg += 1
             assert previous is not None
+            self._write_model(previous.result)
             self.folder.write_result(previous.result)
             self.tell("answer", previous.result)
         return Answer(self.folder.path)
+
+    def _write_model(self, result: Mapping[str, Any]) -> None:
+        """The network that the answer says to take, for `predict`."""
+        key = str(result["taken_from"])
+        space = self.trainings.space(key)
+        write_model(
+            self.folder.path / "model", trained_model(self.folder.path / result["trained"], self.data, space=space)
+        )
 
     def _told(self, request: Request, outcome: Outcome | None) -> None:
         accuracy = None if outcome is None else outcome.accuracy
@@ -575,6 +592,7 @@ class Leg:
             "better": better,
             "take": _shown(taken),
             "trained": trained,
+            "taken_from": _split(taken.architecture)[0],
             "proposed_by": winner.proposed_by,
             "also_proposed_by": list(winner.also),
             "trainings": sum(key.startswith("training ") for key in self.journal),
@@ -673,9 +691,9 @@ def sentence(result: Mapping[str, Any]) -> str:
     )
 
 
-def _sendable(settings: FindSettings, space: Space) -> Space | tuple[str, dict[str, Any]]:
+def _sendable(name: str, space: Space) -> Space | tuple[str, dict[str, Any]]:
     """A space as other processes can make it again."""
-    return space if settings.space == "module" else (settings.space, dict(settings.space_options))
+    return space if name == "module" else (name, space.options)
 
 
 def _split(name: str) -> tuple[str, str]:

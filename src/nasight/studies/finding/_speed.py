@@ -42,9 +42,11 @@ class Probe:
             each = [self._training(request) for request in self.requests]
             search = PASSES * self._supernet(space, data)
             archs = [read_architecture(space, request.architecture) for request in self.requests]
+            # A reference may have an option that is not searched, and then is not scored.
+            archs = [arch for arch in archs if arch in space]
             start = time.perf_counter()
             score(space, "naswot", data, architectures=archs, workers=1)
-            scored = (time.perf_counter() - start) / len(archs)
+            scored = (time.perf_counter() - start) / max(len(archs), 1)
         return Speed(fmean(each), search, scored)
 
     def _training(self, request: Request) -> float:
