@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from nasight.plugins import register
     from nasight.searching import Method, Run
     from nasight.spaces import Choice, Space
-    from nasight.studies import Model, explain, load_model, rank, resume, search
+    from nasight.studies import Answer, Model, explain, find, load_model, rank, resume, resume_find, search
     from nasight.training import train
 
 # Imported when they are first used: `import nasight` itself takes no time.
 _HOMES = {
+    "Answer": "studies",
     "Architecture": "architecture",
     "Choice": "spaces",
     "ExponentiatedGradient": "geometry",
@@ -38,16 +39,19 @@ _HOMES = {
     "RunError": "errors",
     "Space": "spaces",
     "explain": "studies",
+    "find": "studies",
     "load_model": "studies",
     "rank": "studies",
     "register": "plugins",
     "resume": "studies",
+    "resume_find": "studies",
     "search": "studies",
     "select": "features",
     "train": "training",
 }
 
 __all__ = [
+    "Answer",
     "Architecture",
     "Choice",
     "ExponentiatedGradient",
@@ -61,10 +65,12 @@ __all__ = [
     "Space",
     "__version__",
     "explain",
+    "find",
     "load_model",
     "rank",
     "register",
     "resume",
+    "resume_find",
     "search",
     "select",
     "train",

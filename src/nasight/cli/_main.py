@@ -13,6 +13,7 @@ from nasight.cli import (
     _data,
     _explain,
     _export,
+    _find,
     _kernel,
     _predict,
     _score,
@@ -34,6 +35,7 @@ app = typer.Typer(
     context_settings=CONTEXT,
     invoke_without_command=True,
 )
+app.command(epilog=_find.EXAMPLES, context_settings=CONTEXT)(_find.find)
 app.command(epilog=_search.EXAMPLES, context_settings=CONTEXT)(_search.search)
 app.command(epilog=_train.EXAMPLES, context_settings=CONTEXT)(_train.train)
 app.command(epilog=_predict.EXAMPLES, context_settings=CONTEXT)(_predict.predict)

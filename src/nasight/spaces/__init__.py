@@ -7,13 +7,14 @@ from nasight.spaces._dropout import Dropout
 from nasight.spaces._graph import CellGraph, Edge
 from nasight.spaces._groups import Decision, Group, Weights
 from nasight.spaces._parameters import Parameters
-from nasight.spaces._registry import DEFAULT, SPACES, family_of, load, names, register, search_options
+from nasight.spaces._registry import BASELINES, DEFAULT, SPACES, family_of, load, names, register, search_options
 from nasight.spaces._source import Source
 from nasight.spaces._supernet import CONSTANTS, Supernet
 from nasight.spaces.module import Choice, ModuleSpace
 from nasight.spaces.plain import FixedSpace, PlainSpace
 
 __all__ = [
+    "BASELINES",
     "CONSTANTS",
     "DEFAULT",
     "PRESETS",

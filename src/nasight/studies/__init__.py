@@ -18,15 +18,19 @@ from nasight.studies._train import Trainable, folder_name, trainable
 from nasight.studies._train_free import TRAIN_FREE_METHODS, train_free_search
 from nasight.studies._trained_cell import trained_cell
 from nasight.studies._trained_model import trained_model
+from nasight.studies.finding import Answer, Difference, Point, find, read_budget, resume_find, time_text
 
 __all__ = [
     "TRAIN_FREE_METHODS",
+    "Answer",
     "CellRow",
     "Comparison",
+    "Difference",
     "Explanation",
     "Exportable",
     "Model",
     "ModelCard",
+    "Point",
     "Prediction",
     "Protocol",
     "RankedSample",
@@ -38,15 +42,19 @@ __all__ = [
     "deepen",
     "explain",
     "exportable",
+    "find",
     "folder_name",
     "load_model",
     "rank",
+    "read_budget",
     "report",
     "resolved",
     "resume",
+    "resume_find",
     "retrain",
     "run_page",
     "search",
+    "time_text",
     "train_free_search",
     "trainable",
     "trained_cell",

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from nasight.errors import RequestError, RunError
 from nasight.export import ExportDesign, fitted
 from nasight.reproducible import seeded
-from nasight.spaces import Space
+from nasight.spaces import BASELINES, Space
 from nasight.spaces import load as load_space
 from nasight.spaces import names as space_names
 from nasight.studies._model_card import ModelCard
@@ -26,7 +26,7 @@ def space_of(card: ModelCard, given: SpaceGiven | None, folder: Path) -> Space:
     """The space of a card; code is only run where the caller, not the folder, names it."""
     if given is not None:
         return load_space(given)
-    if ":" in card.space or card.space not in space_names():
+    if ":" in card.space or card.space not in (*space_names(), *BASELINES):
         raise RequestError(
             f"the network in {folder} is code of its author ({card.space!r}), which a folder alone does not make run; "
             "if you trust it, name it: --space FILE.py:NAME"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from math import prod
 from typing import Any, ClassVar
 
 import torch
@@ -59,7 +60,7 @@ class PlainSpace(OneArchitecture):
         self.checked(arch)
         sizes = self.size(**size)
         if len(inputs) != 3:
-            width, features = sizes["width"], int(torch.tensor(inputs).prod())
+            width, features = sizes["width"], prod(inputs)
             return nn.Sequential(
                 nn.Flatten(), *_dense(features, width), *_dense(width, width), nn.Linear(width, classes)
             )

@@ -15,6 +15,9 @@ from torch import nn
 
 from nasight.errors import RequestError
 from nasight.runs import RunFolder
+from nasight.spaces import Space
+from nasight.studies._model import Model
+from nasight.studies._model_folder import load_model
 from nasight.studies.finding._race import Outcome
 
 
@@ -92,12 +95,13 @@ def front(points: Sequence[Point]) -> list[Point]:
 class Answer:
     """What a find found, read from its folder.
 
-    `architecture`, `accuracy`, `baseline`, `difference`, `interval`, `better`, `front`; `network` is the trained
-    winner, `predict` uses it.
+    `architecture`, `accuracy`, `baseline`, `interval`, `better`, `front`; `network` is the trained network that the
+    answer says to take, `predict` uses it. A find of your own model needs it again, as `space`.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, space: Space | None = None) -> None:
         self.folder = RunFolder.open(path, kind="find")
+        self._space = space
 
     @property
     def path(self) -> Path:
@@ -156,10 +160,17 @@ class Answer:
 
     @property
     def network(self) -> nn.Module:
-        """The trained network that the answer says to take."""
-        from nasight.training import load_trained
+        """The trained network that the answer says to take, in evaluation mode."""
+        return self.model.network
 
-        return load_trained(self.path / str(self.result["trained"]))
+    @cached_property
+    def model(self) -> Model:
+        """The model in the folder's `model`, which `nasight predict` uses."""
+        return load_model(self.path / "model", space=self._space)
+
+    def predict(self, x: Any) -> np.ndarray[Any, Any]:
+        """The classes of examples, by the network that the answer says to take."""
+        return self.model.predict(x)
 
     def sentence(self) -> str:
         """The answer in words."""

@@ -24,7 +24,7 @@ from nasight.errors import RequestError, RunError
 from nasight.kernels import score
 from nasight.reproducible import generator_for
 from nasight.runs import RunFolder
-from nasight.searching import Latency, Run, method_row
+from nasight.searching import Interrupted, Latency, Run, method_row
 from nasight.spaces import FixedSpace, ModuleSpace, PlainSpace, Space
 from nasight.spaces import load as load_space
 from nasight.studies._explain import explain
@@ -151,7 +151,13 @@ class Finder:
         return dict(size or self.s.size)
 
     def run(self) -> Answer:
-        """All legs, and the result of the last one."""
+        """All legs, and the result of the last one; what an interrupt leaves is resumed later."""
+        try:
+            return self._run()
+        except KeyboardInterrupt:
+            raise Interrupted(f"stopped; resume with: nasight find --resume {self.folder.path}") from None
+
+    def _run(self) -> Answer:
         with ExitStack() as stack:
             stack.enter_context(self.folder.writing())
             data = stack.enter_context(shared(self.data))
@@ -173,7 +179,8 @@ class Finder:
             self._write_model(previous.result)
             self.folder.write_result(previous.result)
             self.tell("answer", previous.result)
-        return Answer(self.folder.path)
+        own = self.trainings.space(str(previous.result["taken_from"]))
+        return Answer(self.folder.path, space=own if isinstance(own, ModuleSpace | FixedSpace) else None)
 
     def _write_model(self, result: Mapping[str, Any]) -> None:
         """The network that the answer says to take, for `predict`."""

@@ -21,6 +21,8 @@ FEWEST_ROWS = 500
 LEAST_RUNG = 3
 """Epochs of the shortest whole schedule that ranks at all."""
 NARROWING = 3
+FEWEST_RACED = 4
+SCORED = 30
 CONTROLS = 4
 """Trainings of the controls on every rung: the space's reference and a plain network, twice each."""
 MOST_PLACES = 200
@@ -132,9 +134,12 @@ def plan(
 
 def plan_of_trainings(trainings: int, *, rows: int, epochs: int = FEWEST_EPOCHS) -> Plan:
     """The plan for a number of trainings, in which no clock plays a role."""
-    left = trainings - GRID - 2 * SEEDS
-    rungs = (LEAST_RUNG, epochs)
-    first = left * epochs // (epochs + LEAST_RUNG)
-    if first < 4:
-        raise RequestError(f"{trainings} trainings are too few: the least is {GRID + 2 * SEEDS + 6}")
-    return Plan(rows, epochs, rungs, (first, left - first), 2, epochs, 50, LEAST_RUNG)
+    short = max(1, round(epochs / NARROWING))
+    rungs = tuple(sorted({short, epochs}))
+    left = trainings - GRID - 2 * SEEDS - CONTROLS * len(rungs)
+    if left < FEWEST_RACED * len(rungs):
+        least = trainings - left + FEWEST_RACED * len(rungs)
+        raise RequestError(f"{trainings} trainings are too few for recipe, race and answer: the least is {least}")
+    last = max(2, left // (NARROWING + 1)) if len(rungs) > 1 else 0
+    places = (left - last, last) if len(rungs) > 1 else (left,)
+    return Plan(rows, epochs, rungs, places, 2, max(2, epochs), SCORED, short)

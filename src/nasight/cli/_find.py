@@ -1,0 +1,173 @@
+"""`nasight find`: an architecture for my data within the time I have, trained, compared with a baseline."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from nasight.cli import _shared
+from nasight.cli._shared import LENGTH, MACHINE, OUTPUT, WHAT, DataFolder, Json, choice, examples, interruptible, option
+from nasight.errors import RequestError
+
+if TYPE_CHECKING:
+    from nasight.studies import Answer
+
+LIMITS = "Limits"
+EXAMPLES = examples(
+    "nasight find --data photos/ --budget 30m --out runs/a",
+    "nasight find --data cifar-10 --space darts --budget 8h --max-params 1M --max-latency 20 --out runs/b",
+    "nasight find --space my.py:build --data my.npz --budget 10m --out runs/c",
+    "nasight find --resume runs/a --budget +20m",
+)
+
+
+def find(
+    data: Annotated[str, choice(_shared.DATA, group=WHAT)] = "digits",
+    space: Annotated[
+        str | None,
+        option("A space by name, or FILE.py:NAME (default: nasbench201 for images, mlp for vectors).", group=WHAT),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        option("A model of your own to compare with: FILE.py:NAME, a function that makes it.", group=WHAT),
+    ] = None,
+    method: Annotated[
+        str | None, option("The method of the proposing searches (default: a GAEA row).", group=WHAT)
+    ] = None,
+    budget: Annotated[
+        str | None, option("How long it may take: 90s, 30m, 8h; +20m with --resume.", metavar="TIME", group=LENGTH)
+    ] = None,
+    trainings: Annotated[
+        int | None, option("A budget in trainings in place of time.", metavar="N", group=LENGTH)
+    ] = None,
+    epochs: Annotated[
+        int | None, option("Epochs of the longest trainings, with --trainings.", metavar="N", group=LENGTH)
+    ] = None,
+    target: Annotated[
+        str | None,
+        option("What is found will be trained later with this preset: limits count at its size.", group=LENGTH),
+    ] = None,
+    max_params: Annotated[str | None, option("At most this many parameters.", metavar="300k", group=LIMITS)] = None,
+    max_latency: Annotated[
+        str | None, option("At most MS milliseconds per example, on one thread.", metavar="MS", group=LIMITS)
+    ] = None,
+    seed: Annotated[int, choice("Everything random follows from it.", group=MACHINE)] = 0,
+    workers: Annotated[int | None, option("Processes (default: as many as cores).", metavar="N", group=MACHINE)] = None,
+    data_folder: DataFolder = None,
+    out: Annotated[
+        str | None, option("The folder of the find (default: runs/find-DATA-SEED).", metavar="FOLDER", group=OUTPUT)
+    ] = None,
+    resume: Annotated[str | None, option("Go on with the find in this folder.", metavar="FOLDER", group=OUTPUT)] = None,
+    overwrite: Annotated[bool, choice("Replace a find that is in --out.", group=OUTPUT)] = False,
+    as_json: Json = False,
+) -> None:
+    """Find an architecture for your data within a budget: trained, compared with a baseline, explained.
+
+    Searches propose, real trainings race, and the winner is trained beside a baseline on rows that decided nothing
+    before. The answer may be: not better, take the baseline.
+    """
+    from nasight import studies
+
+    tell = _teller(quiet=as_json)
+    with interruptible():
+        if resume is not None:
+            fixed = {
+                "--space": space, "--baseline": baseline, "--method": method, "--trainings": trainings,
+                "--target": target, "--max-params": max_params, "--max-latency": max_latency, "--out": out,
+            }  # fmt: skip
+            if given := [name for name, value in fixed.items() if value is not None]:
+                raise RequestError(f"{given[0]} cannot change with --resume: a find keeps what it was asked for")
+            answer = studies.resume_find(resume, budget=budget, data_folder=data_folder, progress=tell)
+        else:
+            answer = studies.find(
+                data,
+                budget=budget,
+                out=out or f"runs/find-{studies.folder_name(data)}-{seed}",
+                space=space,
+                baseline=baseline,
+                target=target,
+                max_params=max_params,
+                max_latency=max_latency,
+                trainings=trainings,
+                epochs=epochs,
+                method=method,
+                seed=seed,
+                workers=workers,
+                data_folder=data_folder,
+                overwrite=overwrite,
+                progress=tell,
+            )
+    typer.echo(json.dumps(answer.result) if as_json else summary(answer))
+
+
+def _teller(*, quiet: bool) -> Callable[[str, Mapping[str, Any]], None]:
+    """What is said on the way, a line for each event."""
+    counts = {"trainings": 0}
+
+    def tell(event: str, values: Mapping[str, Any]) -> None:
+        if event == "plan":
+            typer.echo("\n".join(["Plan:", *values["plan"].lines()]), err=True)
+        elif event == "stage":
+            typer.echo(f"{STAGES[values['stage']]}{_left(values['left'])}", err=True)
+        elif event == "training":
+            counts["trainings"] += 1
+            if not quiet and sys.stderr.isatty():
+                typer.echo(f"\r  {counts['trainings']} trainings", nl=False, err=True)
+        elif event == "rung":
+            leaders = "; ".join(f"{name} {accuracy:.2f} %" for name, accuracy in values["leaders"])
+            more = f"rung {values['rung'] + 1}: {values['running']} go on to {values['epochs']} epochs"
+            typer.echo(f"  {more}{_left(values['left'])}\n    leaders: {leaders}", err=True)
+
+    return tell
+
+
+STAGES = {
+    "recipe": "Recipe: learning rate, weight decay and augmentation, chosen on the baseline",
+    "propose": "Proposals: searches, scores, open decisions, chance",
+    "race": "Race: whole trainings of all candidates, then longer ones of the best",
+    "answer": "Answer: winner and baseline, new seeds, on the test part",
+}
+
+
+def _left(seconds: float) -> str:
+    from math import isfinite
+
+    from nasight.studies import time_text
+
+    return f" ({time_text(max(seconds, 0.0))} left)" if isfinite(seconds) else ""
+
+
+def summary(answer: Answer) -> str:
+    """The answer as a person reads it."""
+    from nasight.studies import time_text
+
+    r, base = answer.result, answer.baseline
+    changes = r["recipe"]
+    rows = f"{r['examples']:,} of {r['rows']:,} rows" if r["examples"] < r["rows"] else f"all {r['rows']:,} rows"
+    lines = [
+        r["sentence"],
+        "",
+        f"  found        {r['architecture']}  (proposed by {r['proposed_by']})",
+        f"  accuracy     {_accuracies(r)} on the test part, {r['parameters']:,} parameters",
+        f"  baseline     {base['architecture']}",
+        f"               {_accuracies(base)}, {base['parameters']:,} parameters",
+        f"  recipe       learning rate {changes['lr']:g}, weight decay {changes['weight_decay']:g}, "
+        f"augmentation: {changes['augmentation']}",
+        f"  cost         {time_text(r['seconds'])}, {r['trainings']} trainings (last: {r['epochs']} epochs, {rows})",
+        f"  front        {sum(p['best'] for p in r['front'])} of {len(r['front'])} raced architectures are the best of "
+        "their size",
+        f"  run          {r['run']}",
+        *([f"  page         {r['page']}"] if r.get("page") else []),
+        "",
+        f"Use it: nasight predict {r['run']} FILES",
+    ]
+    return "\n".join(lines)
+
+
+def _accuracies(side: Mapping[str, Any]) -> str:
+    each = ", ".join(f"{value:.2f}" for value in side["accuracies"])
+    return f"{side['accuracy']:.2f} % ({each})"

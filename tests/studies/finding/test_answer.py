@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+
+from nasight.errors import RequestError
+from nasight.studies.finding import Outcome, Point, difference
+from nasight.studies.finding._answer import front
+
+
+def simulated(
+    rng: np.random.Generator, gap: float, seeds: int = 3, rows: int = 400
+) -> tuple[list[Outcome], list[Outcome]]:
+    """Two architectures that are `gap` apart over all seeds, on the same rows, which seeds get right by chance."""
+    hard = rng.random(rows)
+    sides = []
+    for mean in (0.9 + gap, 0.9):
+        side = []
+        for _ in range(seeds):
+            right = hard + rng.normal(0, 0.05, rows) < mean + rng.normal(0, 0.01)
+            side.append(Outcome(100.0 * right.mean(), right))
+        sides.append(side)
+    return sides[0], sides[1]
+
+
+def test_the_interval_holds_what_many_more_seeds_show() -> None:
+    rng = np.random.default_rng(1)
+    held = 0
+    for trial in range(200):
+        seed = int(rng.integers(1 << 30))
+        # The same rows judge: a generator that begins alike draws the same hardness.
+        few = difference(*simulated(np.random.default_rng(seed), 0.01))
+        many = simulated(np.random.default_rng(seed), 0.01, seeds=60)
+        truth = np.mean([a.accuracy for a in many[0]]) - np.mean([b.accuracy for b in many[1]])
+        held += few.low <= truth <= few.high
+        assert trial >= 0
+    assert held >= 185  # of 200; the interval allows for other rows too, so it is wider than 95 %
+
+
+def test_equal_architectures_are_called_better_no_more_often_than_the_level_says() -> None:
+    rng = np.random.default_rng(2)
+    better = sum(difference(*simulated(rng, 0.0)).better is True for _ in range(300))
+    assert better <= 15  # 2.5 % of 300 are 7.5
+
+
+def test_a_large_difference_is_seen() -> None:
+    rng = np.random.default_rng(3)
+    assert sum(difference(*simulated(rng, 0.08)).better is True for _ in range(50)) >= 48
+
+
+def test_one_seed_gives_no_interval() -> None:
+    with pytest.raises(RequestError, match="two or more seeds"):
+        difference([Outcome(90.0)], [Outcome(80.0)])
+
+
+def test_the_front_marks_points_that_no_smaller_one_beats() -> None:
+    points = [Point(name, size, None, accuracy, 3, "x") for name, size, accuracy in (
+        ("a", 10, 80.0), ("b", 20, 79.0), ("c", 30, 85.0), ("d", 30, 84.0), ("e", 5, 60.0),
+    )]  # fmt: skip
+    assert [(p.architecture, p.best) for p in front(points)] == [
+        ("e", True), ("a", True), ("b", False), ("c", True), ("d", False),
+    ]  # fmt: skip

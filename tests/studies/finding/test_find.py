@@ -1,0 +1,166 @@
+"""Whole finds, with a budget in trainings: no clock decides."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import nasight
+from nasight.data import Dataset
+from nasight.errors import RequestError
+from nasight.studies import Answer
+
+pytestmark = pytest.mark.slow
+TINY: dict[str, Any] = {"trainings": 26, "epochs": 1, "workers": 1}
+KEYS = {
+    "run", "space", "data", "architecture", "parameters", "accuracy", "accuracies", "baseline", "difference",
+    "interval", "level", "better", "proposed_by", "trainings", "seconds", "front", "target",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def answer(few_digits: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Answer:
+    torch.set_num_threads(1)
+    return nasight.find(few_digits, out=tmp_path_factory.mktemp("find") / "a", **TINY)
+
+
+def untimed(result: dict[str, Any]) -> dict[str, Any]:
+    """A result without what a clock said, and without its place."""
+    kept = {key: value for key, value in result.items() if key not in ("seconds", "run", "page")}
+    return {**kept, "front": [{**point, "latency": None} for point in kept["front"]]}
+
+
+def test_the_result_has_what_was_promised(answer: Answer) -> None:
+    result = answer.result
+    assert set(result) >= KEYS
+    assert len(result["accuracies"]) == len(result["baseline"]["accuracies"]) == 3
+    assert result["interval"][0] <= result["difference"] <= result["interval"][1]
+    assert result["better"] in (True, False, None)
+    assert all(set(point) >= {"architecture", "parameters", "latency", "accuracy"} for point in result["front"])
+    assert result["trainings"] <= TINY["trainings"]
+    json.dumps(result, allow_nan=False)
+
+
+def test_every_candidate_says_who_proposed_it_and_controls_run_along(answer: Answer) -> None:
+    lines = answer.result["race"]["lines"]
+    proposers = {line["proposed_by"].split(" ")[0] for line in lines}
+    assert {"reference", "plain", "search", "chance"} <= proposers
+    assert [line["architecture"] for line in lines if line["control"]][1:] == ["plain"]
+    assert all(any(a is not None for a in line["accuracies"]) for line in lines)
+
+
+def test_the_answer_predicts_and_its_model_needs_nothing_else(answer: Answer, few_digits: Dataset) -> None:
+    assert few_digits.test_x is not None
+    assert few_digits.test_y is not None
+    predicted = answer.predict(few_digits.test_x)
+    right = sum(few_digits.classes[y] == p for y, p in zip(few_digits.test_y.tolist(), predicted, strict=True))
+    taken = answer.result if answer.better else answer.baseline
+    best = max(taken["accuracies"])
+    assert 100 * right / len(predicted) == pytest.approx(best, abs=0.01)
+    assert isinstance(answer.network, nn.Module)
+    assert {f.name for f in (answer.path / "model").iterdir()} >= {"model.json", "network.py", "weights.safetensors"}
+
+
+def test_a_smaller_point_of_the_front_is_picked_without_searching_again(answer: Answer) -> None:
+    sizes = sorted(point.parameters for point in answer.front)
+    assert answer.within(max_params=sizes[0]).parameters == sizes[0]
+    with pytest.raises(RequestError, match="within these limits"):
+        answer.within(max_params=1)
+
+
+def test_a_second_find_of_the_same_seed_is_the_same(answer: Answer, few_digits: Dataset, tmp_path: Path) -> None:
+    again = nasight.find(few_digits, out=tmp_path / "b", **TINY)
+    assert untimed(again.result) == untimed(answer.result)
+
+
+def test_a_finished_find_is_read_and_more_time_begins_another_leg(answer: Answer, few_digits: Dataset) -> None:
+    assert nasight.resume_find(answer.path).result == answer.result
+    with pytest.raises(RequestError, match="written"):
+        nasight.resume_find(answer.path, budget="20m", data=few_digits)
+
+
+def test_limits_hold_for_every_candidate(few_digits: Dataset, tmp_path: Path) -> None:
+    found = nasight.find(few_digits, out=tmp_path / "a", max_params="30k", **TINY)
+    assert max(line["parameters"] for line in found.result["race"]["lines"]) <= 30_000
+
+
+def test_an_own_model_is_compared_with_its_first_options_and_an_own_baseline(
+    few_digits: Dataset, tmp_path: Path
+) -> None:
+    def build() -> nn.Module:
+        deep = nn.Sequential(nn.Linear(32, 16), nn.ReLU(), nn.Linear(16, 10))
+        return nn.Sequential(
+            nn.Conv2d(1, 8, 3, padding=1),
+            nasight.Choice({"relu": nn.ReLU(), "tanh": nn.Tanh()}, name="activation"),
+            nn.AdaptiveAvgPool2d(2),
+            nn.Flatten(),
+            nasight.Choice({"one": nn.Linear(32, 10), "two": deep}, name="head"),
+        )
+
+    def linear() -> nn.Module:
+        return nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
+
+    found = nasight.find(few_digits, space=build, baseline=linear, out=tmp_path / "a", **TINY)
+    lines = found.result["race"]["lines"]
+    controls = [line["architecture"] for line in lines if line["control"]]
+    assert controls == ["activation=relu, head=one", "plain", "baseline"]
+
+
+def test_vectors_are_searched_in_the_space_of_fully_connected_networks(few_digits: Dataset, tmp_path: Path) -> None:
+    data = (few_digits.train_x.flatten(1).float(), few_digits.train_y)
+    found = nasight.find(data, out=tmp_path / "a", **TINY)
+    assert found.result["space"] == "mlp"
+    assert math.isfinite(found.accuracy)
+
+
+SCRIPT = """
+import sys, torch
+torch.set_num_threads(1)
+import nasight
+from nasight.data import load
+if __name__ == "__main__":
+    out, file = sys.argv[1:]
+    if (__import__("pathlib").Path(out) / "run.json").exists():
+        nasight.resume_find(out)
+    else:
+        nasight.find(file, out=out, trainings=26, epochs=1, workers=2)
+"""
+
+
+def test_kills_at_any_moment_leave_the_answer_as_it_would_have_been(few_digits_file: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+
+    def run(out: Path, seconds: float | None) -> bool:
+        command = [sys.executable, str(script), str(out), str(few_digits_file)]
+        process = subprocess.Popen(command, env=environment, start_new_session=True)
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            return False
+        assert process.returncode == 0
+        return True
+
+    start = time.monotonic()
+    assert run(tmp_path / "whole", None)
+    took = time.monotonic() - start
+    killed = tmp_path / "killed"
+    kills = 0
+    # Each try is allowed a little more than the one before, so that it ends.
+    while not run(killed, took * (0.3 + 0.15 * kills)):
+        kills += 1
+    assert kills >= 1
+    first, second = (json.loads((folder / "result.json").read_text()) for folder in (tmp_path / "whole", killed))
+    assert untimed(first) == untimed(second)

@@ -1,0 +1,76 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nasight.errors import RequestError
+from nasight.studies.finding import Plan, Speed, plan, read_budget, time_text
+from nasight.studies.finding._plan import CONTROLS, FEWEST_EPOCHS, GRID, SEEDS, plan_of_trainings
+
+SPEED = Speed(train=3e-4, search=6e-4, score=0.1)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90s", 90), ("30m", 1800), ("8h", 28800), ("1h30m", 5400), ("2d", 172800), (45, 45), ("0.5m", 30)],
+)
+def test_a_budget_is_read_as_it_is_said(text: str | float, seconds: float) -> None:
+    assert read_budget(text).seconds == seconds
+
+
+@pytest.mark.parametrize("text", ["", "soon", "30", "-5m", "0s", "5 parsecs", "m", "++5m", float("nan"), True, [3]])
+def test_what_is_no_budget_is_refused_in_a_sentence(text: object) -> None:
+    with pytest.raises(RequestError, match="budget"):
+        read_budget(text)  # type: ignore[arg-type]
+
+
+@given(
+    seconds=st.floats(30, 5e5),
+    workers=st.integers(1, 64),
+    rows=st.integers(200, 200_000),
+    train=st.floats(1e-5, 1e-2),
+    classes=st.integers(2, 100),
+)
+def test_a_plan_keeps_to_its_budget(seconds: float, workers: int, rows: int, train: float, classes: int) -> None:
+    speed = Speed(train, 2 * train, 0.1)
+    try:
+        found = plan(speed, seconds, workers=workers, rows=rows, classes=classes)
+    except RequestError:
+        return
+    assert found.epochs >= FEWEST_EPOCHS
+    assert list(found.rungs) == sorted(found.rungs)
+    assert found.rungs[-1] == found.epochs
+    assert all(places >= 2 for places in found.places)
+    assert found.examples <= rows
+    # What must be there (controls, two candidates, two epochs of searching) can exceed the share of a tiny budget.
+    assert found.seconds["answer"] <= seconds
+    assert Plan.from_dict(found.to_dict()) == found
+
+
+def test_the_least_budget_that_is_named_is_enough() -> None:
+    with pytest.raises(RequestError) as caught:
+        plan(SPEED, 1.0, workers=2, rows=5_000, classes=10)
+    said = str(caught.value).rsplit("about ", 1)[1]
+    words = said.split()
+    seconds = sum(float(n) * {"h": 3600, "min": 60, "s": 1}[u] for n, u in zip(words[::2], words[1::2], strict=True))
+    assert plan(SPEED, seconds, workers=2, rows=5_000, classes=10).epochs >= FEWEST_EPOCHS
+
+
+def test_more_time_means_longer_trainings_first_and_more_candidates_then() -> None:
+    plans = [plan(SPEED, seconds, workers=2, rows=5_000, classes=10) for seconds in (60, 600, 3_600, 36_000)]
+    assert [p.examples for p in plans] == sorted(p.examples for p in plans)
+    assert [p.epochs for p in plans] == sorted(p.epochs for p in plans)
+    assert plans[-1].places[0] > plans[0].places[0]
+
+
+@pytest.mark.parametrize(("trainings", "epochs"), [(60, 8), (40, 3), (25, 1), (400, 30)])
+def test_a_plan_of_trainings_takes_no_more_than_it_has(trainings: int, epochs: int) -> None:
+    found = plan_of_trainings(trainings, rows=1_000, epochs=epochs)
+    assert GRID + 2 * SEEDS + CONTROLS * len(found.rungs) + sum(found.places) <= trainings
+    with pytest.raises(RequestError, match="the least is"):
+        plan_of_trainings(12, rows=1_000, epochs=epochs)
+
+
+def test_times_are_said_as_people_say_them() -> None:
+    assert [time_text(s) for s in (0, 59.6, 61, 3_599, 7_260, 90_000)] == [
+        "0 s", "1 min", "1 min 1 s", "59 min 59 s", "2 h 1 min", "1 d 1 h",
+    ]  # fmt: skip
