@@ -104,8 +104,8 @@ DARTS = Method("darts", Mixture(), Softmax(), OBJECTIVES, Schedule(), "Liu et al
 PC_DARTS = Method(
     "pc-darts",
     PartialChannels(),
-    # 6e-4 over the 35 of 50 epochs after warm-up, 25,000 images in batches of 256.
-    Softmax(lr=6e-4, steps=3_430),
+    # 6e-4 in 50 epochs, 15 of them warm-up, of 25,000 images in batches of 256.
+    Softmax(lr=6e-4, steps=4_900),
     OBJECTIVES,
     Schedule(batch_size=256, lr=0.1, lr_min=0.0, warmup=0.3),
     "Xu et al. 2020",
@@ -141,7 +141,7 @@ PROXYLESS = Method(
 P_DARTS = Method(
     "p-darts",
     SkipDropout(),
-    Softmax(lr=6e-4, steps=3_900),  # a stage: 15 epochs of 25,000 images in batches of 96
+    Softmax(lr=6e-4, steps=6_500),  # a stage: 25 epochs, 10 of them warm-up, of 25,000 images in batches of 96
     (Bilevel(), Alternating(), Joint()),
     Schedule(
         batch_size=96,
@@ -172,7 +172,7 @@ ROWS = (
     gaea(DARTS),
     replace(DARTS, name="darts-2nd", objectives=(SecondOrder(),)),
     PC_DARTS,
-    gaea(PC_DARTS, Simplex(steps=3_430, gradient=0.028)),
+    gaea(PC_DARTS, Simplex(steps=4_900, gradient=0.028)),
     GDAS,
     gaea(GDAS, replace(GDAS_MIRROR, pull=0.01)),
     GDAS_DRAWN,
