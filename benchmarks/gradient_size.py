@@ -19,7 +19,9 @@ from nasight.spaces import load
 
 PUBLISHED = (
     ("gaea-darts", "nasbench201", "erm"),
-    ("gaea-gdas", "nasbench201", "erm"),
+    ("gaea-gdas", "nasbench201", "bilevel"),
+    ("gaea-gdas-drawn", "nasbench201", "bilevel"),
+    ("gaea-gdas-straight", "nasbench201", "bilevel"),
     ("gaea-pc-darts", "darts", "bilevel"),
 )
 BATCH = 64
@@ -31,9 +33,7 @@ def gradient_size(name: str, space_name: str, objective: str, dataset: Dataset, 
     """The mean over batches, for one seed."""
     space, method = load(space_name, **({"none": False} if space_name == "nasbench201" else {})), method_row(name)
     resolved = resolve(method, space, data="cifar-10", objective=objective, preset="paper", **settings)
-    size = _engine.Engine(resolved, space, dataset, method)._gradient_size()
-    assert size is not None
-    return size
+    return _engine.Engine(resolved, space, dataset, method)._gradient_size(0)
 
 
 def main() -> None:

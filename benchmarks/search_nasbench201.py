@@ -45,14 +45,17 @@ QUICK = {**PROXY, "size": {"channels": 4, "cells": 1}, "examples": 200, "resolut
 PROXIES = {"minute": PROXY, "small": SMALL, "quick": QUICK}
 COLUMNS = ("c10_test200", "c100_test200", "in16_test200")
 METHODS = (
-    ("darts", "erm"),
+    ("darts", "erm-joint"),
+    ("gaea-darts", "erm-joint"),
     ("gaea-darts", "erm"),
     ("darts", "bilevel"),
     ("gaea-darts", "bilevel"),
     ("rs-ws", "weights"),
-    ("gdas", "erm"),
-    ("gaea-gdas", "erm"),
-    ("pc-darts", "erm"),
+    ("gdas", "bilevel"),
+    ("gdas-drawn", "bilevel"),
+    ("gdas-straight", "bilevel"),
+    ("gaea-gdas", "bilevel"),
+    ("pc-darts", "bilevel"),
     ("gaea-pc-darts", "erm"),
 )
 Item = tuple[str, str, str, int, str, str | None, str]  # method, objective, data, seed, folder, data folder, proxy
