@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import asdict
@@ -109,7 +110,13 @@ def find(
     folder = RunFolder.create(out, kind="find", about=about, overwrite=overwrite)
     journal = Journal(folder.path)
     journal.put("budget 0", asdict(limit))
-    return Finder(folder, journal, settings, found, dataset, baseline, executor, progress).run()
+    try:
+        return Finder(folder, journal, settings, found, dataset, baseline, executor, progress).run()
+    except RequestError:
+        if not any(key.startswith("training ") for key in journal):
+            # Nothing was trained: there is nothing to resume.
+            shutil.rmtree(folder.path, ignore_errors=True)
+        raise
 
 
 def resume_find(

@@ -33,7 +33,17 @@ from nasight.studies._trained_model import trained_model
 from nasight.studies.finding._answer import Answer, Difference, Point, difference, front
 from nasight.studies.finding._budget import Budget
 from nasight.studies.finding._journal import Journal
-from nasight.studies.finding._plan import CONTROLS, PER_TRAINING, SEEDS, SHARES, Plan, Speed, plan, plan_of_trainings
+from nasight.studies.finding._plan import (
+    CONTROLS,
+    PER_TRAINING,
+    SEEDS,
+    SHARES,
+    Plan,
+    Speed,
+    TooSmall,
+    plan,
+    plan_of_trainings,
+)
 from nasight.studies.finding._propose import Proposal, at_random, from_scores, from_searches, mutations, rivals
 from nasight.studies.finding._race import Candidate, Entry, Outcome, Race
 from nasight.studies.finding._recipe import choose_recipe
@@ -60,6 +70,8 @@ JUDGED_BY = 256
 LEADERS = 6
 """Candidates that run again in a later leg."""
 DATA_SEED = 0
+NOTHING = Budget()
+"""In place of a budget that was too small."""
 
 
 @dataclass(frozen=True)
@@ -173,14 +185,32 @@ class Finder:
             previous: LegResult | None = None
             leg = 0
             while f"budget {leg}" in self.journal:
-                previous = Leg(self, leg, Budget(**self.journal[f"budget {leg}"]), previous).run()
+                budget = Budget(**self.journal[f"budget {leg}"])
+                if budget != NOTHING:
+                    previous = self._leg(leg, budget, previous)
                 leg += 1
-            assert previous is not None
+            if previous is None:
+                raise RequestError(f"the find in {self.folder.path} never had a budget that was enough")
             self._write_model(previous.result)
             self.folder.write_result(previous.result)
             self.tell("answer", previous.result)
         own = self.trainings.space(str(previous.result["taken_from"]))
         return Answer(self.folder.path, space=own if isinstance(own, ModuleSpace | FixedSpace) else None)
+
+    def _leg(self, number: int, budget: Budget, previous: LegResult | None) -> LegResult:
+        """One leg; of one that was done before nothing is told again."""
+        tell, done = self.tell, f"done {number}"
+        if done in self.journal:
+            self.tell = _silent
+        try:
+            found = Leg(self, number, budget, previous).run()
+        except TooSmall:
+            self.journal.put(f"budget {number}", asdict(NOTHING))
+            raise
+        finally:
+            self.tell = tell
+        self.journal.decide(done, lambda: True)
+        return found
 
     def _write_model(self, result: Mapping[str, Any]) -> None:
         """The network that the answer says to take, for `predict`."""

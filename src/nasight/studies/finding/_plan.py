@@ -32,6 +32,10 @@ PER_TRAINING = 0.4
 """Seconds that a training takes besides its steps."""
 
 
+class TooSmall(RequestError):
+    """A budget that is not enough for anything useful."""
+
+
 @dataclass(frozen=True)
 class Speed:
     """What was measured on this machine: seconds per image of one process on one core."""
@@ -106,7 +110,7 @@ def plan(
     per_row = speed.train
     if each < FEWEST_EPOCHS * least_rows * per_row:
         least = 2 * SEEDS * (FEWEST_EPOCHS * least_rows * per_row + PER_TRAINING) / shares["answer"] / workers
-        raise RequestError(
+        raise TooSmall(
             f"a budget of {time_text(seconds)} is too small for this data on this machine: the least is about "
             f"{time_text(math.ceil(1.02 * least / SLACK))}"
         )
@@ -139,7 +143,7 @@ def plan_of_trainings(trainings: int, *, rows: int, epochs: int = FEWEST_EPOCHS)
     left = trainings - GRID - 2 * SEEDS - CONTROLS * len(rungs)
     if left < FEWEST_RACED * len(rungs):
         least = trainings - left + FEWEST_RACED * len(rungs)
-        raise RequestError(f"{trainings} trainings are too few for recipe, race and answer: the least is {least}")
+        raise TooSmall(f"{trainings} trainings are too few for recipe, race and answer: the least is {least}")
     last = max(2, left // (NARROWING + 1)) if len(rungs) > 1 else 0
     places = (left - last, last) if len(rungs) > 1 else (left,)
     return Plan(rows, epochs, rungs, places, 2, max(2, epochs), SCORED, short)

@@ -1,0 +1,90 @@
+"""`nasight find` as typed."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from command import run
+from nasight.data import load
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> str:
+    data = load("digits")
+    np.savez(tmp_path / "few.npz", x=data.train_x[:300].numpy(), y=data.train_y[:300].numpy())
+    return str(tmp_path / "few.npz")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "a find needs a budget"),
+        (["--budget", "soon"], "a budget is a time such as 90s"),
+        (["--budget", "+5m"], "a budget with \\+ is for a find that is there"),
+        (["--budget", "5m", "--trainings", "60"], "of time or of trainings, not both"),
+        (["--trainings", "5"], "5 trainings are too few"),
+        (["--budget", "5m", "--space", "nowhere"], "nowhere"),
+        (["--budget", "5m", "--target", "huge"], "no preset 'huge'"),
+        (["--budget", "5m", "--method", "best"], "best"),
+        (["--budget", "5m", "--max-params", "many"], "many"),
+        (["--budget", "5m", "--max-params", "3"], "no architecture of this space was found within the limits"),
+        (["--resume", "nothing"], "is not a run"),
+        (["--resume", "nothing", "--space", "darts"], "--space cannot change with --resume"),
+        (["--budget", "5m", "--baseline", "none.py:net"], "there is no file 'none.py'"),
+    ],
+)
+def test_a_wrong_request_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    place = [] if "--resume" in arguments else ["--out", str(tmp_path / "r")]
+    assert run("find", "--workers", "1", *arguments, *place) == 2
+    shown = capsys.readouterr()
+    assert re.search(said, shown.err)
+    assert shown.out == ""
+    assert "Traceback" not in shown.err
+
+
+@pytest.mark.slow
+def test_json_is_one_object_and_a_finished_find_is_read_again(
+    rows: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "r")
+    given = ["--data", rows, "--trainings", "26", "--epochs", "1", "--workers", "1"]
+    assert run("find", *given, "--out", out, "--json") == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["run"] == out
+    assert run("find", "--resume", out, "--json") == 0
+    assert json.loads(capsys.readouterr().out) == result
+    assert run("find", "--resume", out) == 0
+    shown = capsys.readouterr().out
+    assert result["sentence"] in shown
+    assert f"nasight predict {out}" in shown
+    assert run("find", *given, "--out", out) == 2
+    assert "already holds a run" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_budget_of_time_that_is_too_small_is_refused_and_more_time_goes_on(
+    rows: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "r")
+    assert run("find", "--data", rows, "--budget", "1s", "--workers", "1", "--out", out) == 2
+    assert "the least is about" in capsys.readouterr().err
+    assert not Path(out).exists()
+    # A slow machine needs more: it says so, and then it gets it.
+    seconds = 40
+    while run("find", "--data", rows, "--budget", f"{seconds}s", "--workers", "1", "--out", out, "--json") == 2:
+        assert "the least is about" in capsys.readouterr().err
+        seconds *= 2
+    first = json.loads(capsys.readouterr().out)
+    assert first["budget"] == seconds
+    assert run("find", "--resume", out, "--budget", "+1s", "--json") == 2
+    assert "the least is about" in capsys.readouterr().err
+    while run("find", "--resume", out, "--budget", f"+{seconds}s", "--json") == 2:
+        seconds *= 2
+    second = json.loads(capsys.readouterr().out)
+    assert second["legs"] > 1
+    assert second["trainings"] > first["trainings"]
