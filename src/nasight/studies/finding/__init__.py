@@ -5,6 +5,7 @@ from nasight.studies.finding._budget import Budget, read_budget, time_text
 from nasight.studies.finding._find import find, resume_find
 from nasight.studies.finding._plan import Plan, Speed, plan
 from nasight.studies.finding._race import Agreement, Candidate, Entry, Outcome, Race
+from nasight.studies.finding._work import Recipe, Request, Trainings, shared
 
 __all__ = [
     "Agreement",
@@ -17,11 +18,15 @@ __all__ = [
     "Plan",
     "Point",
     "Race",
+    "Recipe",
+    "Request",
     "Speed",
+    "Trainings",
     "difference",
     "find",
     "plan",
     "read_budget",
     "resume_find",
+    "shared",
     "time_text",
 ]

@@ -1,0 +1,243 @@
+"""`nasight find` beside what a user would do instead, at equal time, with the same trainer and the same last training.
+
+    python benchmarks/find.py --data-folder DATA
+
+For every data set and seed a find runs first. The others then get the time that it had to choose (its proposals and its
+race) on the same number of processes, and its recipe; what each of them chooses is trained as the find's winner was:
+the same rows, epochs and seeds. The test part judges all of them, and nothing else. Ways to choose:
+
+    reference    the space's own architecture; it takes no time
+    halving      random architectures with successive halving, as optuna's documentation shows it
+    largest      the most parameters of a sample
+    naswot       the best NASWOT of as large a sample as there is time for
+    gaea         the arg max of one GAEA-DARTS search that takes all the time
+
+Data: digits, and parts of Fashion-MNIST and CIFAR-10. Every piece is kept in the work folder, so an interrupted
+benchmark resumes.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import torch
+
+from _shared import Flags, save, shrunk, spread
+from nasight.compute import process_pool
+from nasight.data import Dataset, load
+from nasight.kernels import score
+from nasight.reproducible import generator_for
+from nasight.searching import search
+from nasight.spaces import Space
+from nasight.spaces import load as load_space
+from nasight.studies import find, resume_find
+from nasight.studies.finding import Outcome, Recipe, Request, Trainings, difference, shared
+
+SETS: dict[str, dict[str, Any]] = {
+    "digits": {},
+    "fashion-mnist": {"rows": 5_000, "test": 5_000, "side": 14},
+    "cifar-10": {"rows": 8_000, "test": 5_000, "side": 16},
+}
+WAYS = ("reference", "halving", "largest", "naswot", "gaea")
+QUICK = {"trainings": 26, "epochs": 1}
+FINAL_SEEDS = (1_000, 1_001, 1_002)
+
+
+def data_of(name: str, folder: str | None) -> Dataset:
+    """A part of a data set, the same for all seeds."""
+    how, data = SETS[name], load(name, folder=folder)
+    if how:
+        train = torch.randperm(len(data.train_y), generator=generator_for(0, "benchmark rows"))[: how["rows"]]
+        assert data.test_x is not None
+        assert data.test_y is not None
+        parts = {"train_x": data.train_x[train], "train_y": data.train_y[train]}
+        tests = {"test_x": data.test_x[: how["test"]], "test_y": data.test_y[: how["test"]]}
+        data = shrunk(replace(data, **parts, **tests), how["side"])
+    return replace(data, name=f"{name} (part)")
+
+
+class Chooser:
+    """The ways to choose an architecture in so many seconds."""
+
+    def __init__(
+        self, space: Space, data: Dataset, seconds: float, seed: int, settings: dict[str, Any], workers: int
+    ) -> None:
+        self.space, self.data, self.seconds, self.seed = space, data, seconds, seed
+        self.settings, self.workers = settings, workers
+
+    def choose(self, way: str, place: Path) -> str:
+        return str(getattr(self, way)(place))
+
+    def sample(self, number: int) -> list[str]:
+        generator = generator_for(self.seed, "benchmark sample")
+        return [self.space.format(self.space.sample(generator)) for _ in range(number)]
+
+    def reference(self, place: Path) -> str:
+        return self.space.format(self.space.reference)
+
+    def largest(self, place: Path) -> str:
+        count = self.space.parameters(self.data.inputs, self.data.n_classes, **self.settings["size"])
+        return max(self.sample(1_000), key=lambda text: count(self.space.parse(text)))
+
+    def naswot(self, place: Path) -> str:
+        best, at = ("", float("-inf")), 0
+        start, sampled = time.monotonic(), self.sample(4_096)
+        while time.monotonic() - start < self.seconds and at < len(sampled):
+            found = score(self.space, "naswot", self.data, architectures=sampled[at : at + 20], workers=self.workers)
+            best = max(
+                [best, *zip(found.architectures, found.goodness("naswot"), strict=True)], key=lambda pair: pair[1]
+            )
+            at += 20
+        return best[0]
+
+    def gaea(self, place: Path) -> str:
+        """One search with as many epochs as there is time for, from the time that two epochs take."""
+        how = {"data": self.data, "method": "gaea-darts", "preset": "tiny", "examples": None, "seed": self.seed}
+        probe = search("nasbench201", **how, epochs=2, out=place / "probe", overwrite=True, threads=self.workers)
+        epoch = float(probe.result["seconds"]) / 2
+        epochs = max(2, int(0.9 * self.seconds / epoch) - 2)
+        run = search("nasbench201", **how, epochs=epochs, out=place / "search", overwrite=True, threads=self.workers)
+        return str(run.result["architecture"])
+
+    def halving(self, place: Path) -> str:
+        """Random architectures, each trained epoch by epoch, stopped where it is behind (optuna's pruner)."""
+        import optuna
+
+        from nasight.training import Trainer
+
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        work: Trainings = self.settings["trainings"]
+
+        def objective(trial: optuna.Trial) -> float:
+            options = {d.name: trial.suggest_categorical(d.name, d.options) for d in self.space.decisions}
+            arch = self.space.architecture(options)
+            request = replace(self.settings["request"], architecture=self.space.format(arch), validation=0.25)
+            trainer, accuracy = Trainer(work.job(request)), 0.0
+            while not trainer.done:
+                accuracy = trainer.run_epoch(lambda: None).test_accuracy
+                trial.report(accuracy, trainer.epoch)
+                if trial.should_prune():
+                    raise optuna.TrialPruned
+            return accuracy
+
+        sampler = optuna.samplers.RandomSampler(seed=self.seed)
+        study = optuna.create_study(
+            direction="maximize", sampler=sampler, pruner=optuna.pruners.SuccessiveHalvingPruner()
+        )
+        study.optimize(objective, timeout=self.seconds, n_jobs=self.workers)
+        best = (
+            study.best_trial
+            if any(t.value is not None and t.state.name == "COMPLETE" for t in study.trials)
+            else study.trials[0]
+        )
+        return self.space.format(self.space.architecture(dict(best.params)))
+
+
+def one(data: Dataset, seed: int, budget: float | None, place: Path, workers: int) -> dict[str, Any]:
+    """The find, then every other way, on one data set with one seed."""
+    kept = place / "row.json"
+    row: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
+
+    def keep() -> None:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(json.dumps(row))
+
+    if "find" not in row:
+        folder = place / "find"
+        if (folder / "run.json").exists():
+            answer = resume_find(folder, data=data)
+        else:
+            how = QUICK if budget is None else {"budget": budget}
+            answer = find(data, space="nasbench201", seed=seed, workers=workers, out=folder, **how)
+        journal = [json.loads(line) for line in (folder / "journal.jsonl").read_text().splitlines()]
+        result = answer.result
+        row["find"] = {"accuracies": result["accuracies"], "architecture": result["architecture"]}
+        taken = result if result["better"] else result["baseline"]
+        row["answer"] = {"accuracies": taken["accuracies"], "architecture": taken["architecture"]}
+        row["plain or reference"] = {
+            "accuracies": result["baseline"]["accuracies"],
+            "architecture": result["baseline"]["architecture"],
+        }
+        row["about"] = {
+            "recipe": result["recipe"], "epochs": result["epochs"], "examples": result["examples"], "seed": seed,
+            "seconds": result["seconds"], "better": result["better"],
+            "choosing": sum(v for k, v in _stage_seconds(journal).items() if k in ("propose", "race")) or 2.0,
+        }  # fmt: skip
+        keep()
+    about = row["about"]
+    space = load_space("nasbench201", none=False)
+    size = space.train_size("tiny") or {}
+    with shared(data) as mapped_data:
+        work = Trainings({"space": load_space("nasbench201")}, mapped_data)
+        request = Request(
+            space.format(space.reference), "space", about["epochs"], 0, Recipe(**about["recipe"]),
+            examples=about["examples"], size=tuple(sorted(size.items())),
+            batch_size=32 if len(data.train_y) < 4_000 else 64,
+        )  # fmt: skip
+        settings = {"size": size, "trainings": work, "request": request}
+        chooser = Chooser(space, data, about["choosing"], seed, settings, workers)
+        for way in WAYS:
+            if way in row:
+                continue
+            start = time.monotonic()
+            chosen = chooser.choose(way, place / way)
+            took = time.monotonic() - start
+            asked = [replace(request, architecture=chosen, seed=s + seed) for s in FINAL_SEEDS]
+            with process_pool(workers) as pool:
+                outcomes: list[Outcome | None] = list(pool.map(work, asked))
+            row[way] = {
+                "architecture": chosen, "seconds": took,
+                "accuracies": [None if o is None else o.accuracy for o in outcomes],
+            }  # fmt: skip
+            keep()
+            print(f"{place.name}: {way} {row[way]['accuracies']}", file=sys.stderr, flush=True)
+    return row
+
+
+def _stage_seconds(journal: list[dict[str, Any]]) -> dict[str, float]:
+    """What the find's plan gave to each stage."""
+    plan = next(line["value"] for line in journal if line["key"] == "plan 0")
+    return {name: float(value) for name, value in plan["seconds"].items()}
+
+
+def table(rows: dict[str, list[dict[str, Any]]]) -> str:
+    """Mean test accuracy over seeds, with the paired difference to `find` and its interval."""
+    lines = ["| data | way | test accuracy, % | less than find, points (95 %) | best in |", "|---|---|---|---|---|"]
+    for name, found in rows.items():
+        ways = ("find", "answer", *WAYS)
+        means = {way: [fmean(a for a in row[way]["accuracies"] if a is not None) for row in found] for way in ways}
+        for way in ways:
+            apart = ""
+            if way != "find" and len(found) > 1:
+                d = difference([Outcome(a) for a in means["find"]], [Outcome(a) for a in means[way]])
+                apart = f"{d.mean:+.2f} ({d.low:+.2f} to {d.high:+.2f})"
+            best = sum(means[way][i] == max(means[w][i] for w in ways) for i in range(len(found)))
+            lines.append(f"| {name} | {way} | {spread(means[way])} | {apart} | {best} of {len(found)} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    flags = Flags(__doc__, "find", seeds=6, data="Fashion-MNIST and CIFAR-10", work="runs/find-benchmark")
+    flags.add_argument("--data", default="digits,fashion-mnist,cifar-10")
+    flags.add_argument("--budget", type=float, default=180.0, help="seconds")
+    flags.add_argument("--first-seed", type=int, default=0)
+    flags.add_argument("--workers", type=int, default=2)
+    given = flags.read(seeds=1, data="digits", budget=None, workers=1)
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for name in given.data.split(","):
+        data = data_of(name, given.data_folder)
+        for seed in range(given.first_seed, given.first_seed + given.seeds):
+            place = Path(given.work_folder) / f"{name}-{given.budget}-{seed}"
+            rows.setdefault(name, []).append(one(data, seed, given.budget, place, given.workers))
+    print(table(rows))
+    save(given, rows)
+
+
+if __name__ == "__main__":
+    main()
