@@ -44,7 +44,15 @@ from nasight.studies.finding._plan import (
     plan,
     plan_of_trainings,
 )
-from nasight.studies.finding._propose import Proposal, at_random, from_scores, from_searches, mutations, rivals
+from nasight.studies.finding._propose import (
+    PATIENCE,
+    Proposal,
+    at_random,
+    from_scores,
+    from_searches,
+    mutations,
+    rivals,
+)
 from nasight.studies.finding._race import Candidate, Entry, Outcome, Race
 from nasight.studies.finding._recipe import choose_recipe
 from nasight.studies.finding._speed import Probe, mean_speed
@@ -244,6 +252,15 @@ class Finder:
             self.allowed_known[arch] = small and fast
         return self.allowed_known[arch]
 
+    @property
+    def tries(self) -> int:
+        """Draws for each architecture that is wanted: few where each one is timed."""
+        return 200 if self.s.max_latency is None else 5
+
+    @property
+    def patience(self) -> int:
+        return PATIENCE if self.s.max_latency is None else 40
+
     def latency(self, arch: Architecture) -> float:
         """Milliseconds per example; a clock is noisy, so the first measurement is kept."""
         text = self.space.format(arch)
@@ -338,7 +355,7 @@ class Leg:
         """The architecture a person would take, or, where it is over a limit, the largest one within it."""
         if self.f.allowed(self.space.reference):
             return self.space.format(self.space.reference)
-        drawn = at_random(self.space, self.f.allowed, 50, generator_for(self.seed, "reference"))
+        drawn = at_random(self.space, self.f.allowed, 20, generator_for(self.seed, "reference"), self.f.tries)
         light = [Proposal(a, "lightest") for a in self.space.lightest() if self.f.allowed(a)]
         if not drawn and not light:
             raise RequestError("no architecture of this space was found within the limits")
@@ -386,11 +403,12 @@ class Leg:
             best = [c for c in self.previous.race.ranked() if not c.control][:LEADERS]
             found += [Proposal(self.read(c.architecture), "an earlier leg") for c in best]
         if runs:
-            found += from_searches(self.space, runs, allowed, self.f.counts, max(2, round(LIKELIEST * places)))
+            number = max(2, round(LIKELIEST * places))
+            found += from_searches(self.space, runs, allowed, self.f.counts, number, self.f.patience)
             found += rivals_found[: max(1, round(RIVALS * places))]
         found += from_scores(self.space, scores, self.f.counts, max(1, round(SCORED * places)))
         chance = generator_for(self.seed, "chance", self.number)
-        found += at_random(self.space, allowed, max(1, round(RANDOM * places)), chance)
+        found += at_random(self.space, allowed, max(1, round(RANDOM * places)), chance, self.f.tries)
         return self._merged(found, places - self.mutated)
 
     def _merged(self, proposals: Sequence[Proposal], number: int) -> list[Candidate]:
@@ -458,7 +476,8 @@ class Leg:
         if self.budget.seconds is not None:
             each = float(self.journal[f"speed {self.number}"]["score"])
             number = min(number, int(0.7 * max(self._until("propose"), 0.0) * self.f.count / each))
-        drawn = at_random(self.space, self.f.allowed, number, generator_for(self.seed, "scored", self.number))
+        generator = generator_for(self.seed, "scored", self.number)
+        drawn = at_random(self.space, self.f.allowed, number, generator, self.f.tries)
         if not drawn:
             return {}
         executor = self.f.workers.executor

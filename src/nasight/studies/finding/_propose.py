@@ -17,6 +17,7 @@ from nasight.spaces import Space
 ENUMERATED = 20_000
 """Spaces of at most so many architectures are looked through whole; of larger ones the neighborhood of an arg max."""
 EXPANDED = 400
+PATIENCE = 20_000
 LEVELS = (0.25, 0.5, 0.75)
 """Shares of the range of parameter counts within which a likeliest architecture is proposed too, for the front."""
 Allowed = Callable[[Architecture], bool]
@@ -42,14 +43,26 @@ def log_probability(space: Space, runs: Sequence[Run]) -> LogProbability:
     return LogProbability(averaged(runs), groups, space)
 
 
-def likeliest(space: Space, log_p: LogProbability, start: Architecture, allowed: Allowed) -> Iterator[Architecture]:
-    """Architectures from the likeliest down, each form once; around `start` where the space is large."""
-    seen = set[str]()
+def likeliest(
+    space: Space, log_p: LogProbability, start: Architecture, allowed: Allowed, patience: int = PATIENCE
+) -> Iterator[Architecture]:
+    """Architectures from the likeliest down, each form once; around `start` where the space is large.
+
+    It ends after `patience` that were not allowed, one after the other.
+    """
+    seen, refused = set[str](), 0
     for arch in _by_probability(space, log_p, start):
         form = space.canonical(arch)
-        if form not in seen and space.usable(arch) is None and allowed(arch):
+        if form in seen or space.usable(arch) is not None:
+            continue
+        if allowed(arch):
             seen.add(form)
+            refused = 0
             yield arch
+        else:
+            refused += 1
+            if refused >= patience:
+                return
 
 
 def _by_probability(space: Space, log_p: LogProbability, start: Architecture) -> Iterator[Architecture]:
@@ -79,7 +92,12 @@ def neighbors(space: Space, arch: Architecture) -> Iterator[Architecture]:
 
 
 def from_searches(
-    space: Space, runs: Sequence[Run], allowed: Allowed, count: Callable[[Architecture], int], number: int
+    space: Space,
+    runs: Sequence[Run],
+    allowed: Allowed,
+    count: Callable[[Architecture], int],
+    number: int,
+    patience: int = PATIENCE,
 ) -> list[Proposal]:
     """The arg max of every search, then the likeliest under all of them, without and within lower limits."""
     found = [
@@ -88,15 +106,20 @@ def from_searches(
         if space.usable(run.architecture) is None and allowed(run.architecture)
     ]
     log_p, start = log_probability(space, runs), runs[0].architecture
-    found += [Proposal(a, "likeliest") for a in islice(likeliest(space, log_p, start, allowed), number)]
+    found += [Proposal(a, "likeliest") for a in islice(likeliest(space, log_p, start, allowed, patience), number)]
     counts = [count(p.architecture) for p in found]
     if counts:
         least, most = min(map(count, space.lightest()), default=min(counts)), max(counts)
         for share in LEVELS:
             limit = least + share * (most - least)
-            within = likeliest(space, log_p, start, lambda a, limit=limit: count(a) <= limit and allowed(a))  # type: ignore[misc]
+            small = _smaller(count, limit, allowed)
+            within = likeliest(space, log_p, start, small, PATIENCE if patience == PATIENCE else 10 * patience)
             found += [Proposal(a, f"likeliest of {share:.0%}") for a in islice(within, max(1, number // 4))]
     return found
+
+
+def _smaller(count: Callable[[Architecture], int], limit: float, allowed: Allowed) -> Allowed:
+    return lambda arch: count(arch) <= limit and allowed(arch)
 
 
 def rivals(space: Space, decisions: Iterable[Mapping[str, object]], allowed: Allowed, number: int) -> list[Proposal]:
@@ -135,10 +158,12 @@ def from_scores(
     return found
 
 
-def at_random(space: Space, allowed: Allowed, number: int, generator: torch.Generator) -> list[Proposal]:
-    """Uniformly drawn architectures."""
+def at_random(
+    space: Space, allowed: Allowed, number: int, generator: torch.Generator, tries: int = 200
+) -> list[Proposal]:
+    """Uniformly drawn architectures; fewer where `tries` draws for each do not find one that is allowed."""
     found = list[Proposal]()
-    for _ in range(200 * number):
+    for _ in range(tries * number):
         if len(found) == number:
             break
         arch = space.sample(generator)
