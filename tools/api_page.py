@@ -30,6 +30,7 @@ ROOMS = (
     "nasight.export",
     "nasight.report",
     "nasight.report.sections",
+    "nasight.report.finding",
     "nasight.runs",
     "nasight.compute",
 )

@@ -3,6 +3,7 @@
 from nasight.studies.finding._answer import Answer, Difference, Point, difference
 from nasight.studies.finding._budget import Budget, read_budget, time_text
 from nasight.studies.finding._find import find, resume_find
+from nasight.studies.finding._page import find_page
 from nasight.studies.finding._plan import Plan, Speed, plan
 from nasight.studies.finding._race import Agreement, Candidate, Entry, Outcome, Race
 from nasight.studies.finding._work import Recipe, Request, Trainings, shared
@@ -24,6 +25,7 @@ __all__ = [
     "Trainings",
     "difference",
     "find",
+    "find_page",
     "plan",
     "read_budget",
     "resume_find",

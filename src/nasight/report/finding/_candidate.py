@@ -1,0 +1,86 @@
+"""A candidate of a race as a page shows it, and the words for who proposed it and why it left."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from textwrap import wrap
+
+PROPOSERS = {
+    "likeliest": "among the likeliest of the searches",
+    "open decision": "a rival where trust calls a decision open",
+    "score": "best score without training",
+    "size": "most parameters of those scored",
+    "score and size": "best score and size without training",
+    "chance": "drawn at random",
+    "mutation": "a leader of the race with one change",
+    "an earlier leg": "a leader of an earlier leg",
+    "reference": "the space's reference",
+    "plain": "a plain network",
+    "baseline": "your baseline",
+}
+"""Who proposed a candidate, in words; those with a number are in `proposer_words`."""
+REASONS = {"behind": "surely behind", "time": "no time for it", "failed": "its training failed"}
+HOVER_WIDTH, HOVER_LINES = 44, 5
+
+
+@dataclass(frozen=True)
+class RacedCandidate:
+    """One candidate of a race."""
+
+    number: int
+    """Its place in the table; the best one is number 1."""
+    architecture: str
+    """As text."""
+    proposed_by: Sequence[str]
+    """Who proposed it, the first one first."""
+    parameters: int
+    """Of its network."""
+    accuracies: Sequence[float | None]
+    """In percent, one per rung; None where it was not trained."""
+    left_at: int | None = None
+    """The rung on which it left; None: it is in the race to the end."""
+    reason: str | None = None
+    """Why it left: "behind", "time" or "failed"."""
+    control: bool = False
+    """Whether it ran along to be compared with."""
+    role: str = ""
+    """ "winner", "baseline" or nothing."""
+
+    @property
+    def proposers(self) -> str:
+        """Who proposed it, in words."""
+        return "; ".join(map(proposer_words, self.proposed_by))
+
+    @property
+    def why(self) -> str:
+        """Why it left, in words; nothing for one that did not."""
+        return "" if self.reason is None else REASONS.get(self.reason, self.reason)
+
+    @property
+    def reached(self) -> int | None:
+        """The last rung on which it has an accuracy."""
+        return max((rung for rung, accuracy in enumerate(self.accuracies) if accuracy is not None), default=None)
+
+
+def proposer_words(name: str) -> str:
+    """Who proposed a candidate, in words; a name that is not known stays as it is.
+
+    >>> proposer_words("search 2"), proposer_words("likeliest of 25%")
+    ('arg max of search 2', 'likeliest of the searches within a size of 25 %')
+    """
+    if search := re.fullmatch(r"search (\d+)", name):
+        return f"arg max of search {search[1]}"
+    if share := re.fullmatch(r"likeliest of (\d+)%", name):
+        return f"likeliest of the searches within a size of {share[1]} %"
+    return PROPOSERS.get(name, name)
+
+
+def hover(*lines: str, architecture: str = "") -> str:
+    """Lines of a hover text in Plotly's own markup, in which nothing of what is shown is markup."""
+    wrapped = wrap(architecture, HOVER_WIDTH, break_on_hyphens=False)
+    if len(wrapped) > HOVER_LINES:
+        wrapped = [*wrapped[: HOVER_LINES - 1], "…"]
+    return "<br>".join(escape(line, quote=False) for line in (*lines, *wrapped) if line)

@@ -1,0 +1,158 @@
+"""Accuracy against parameters of all that was raced, and the front of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nasight.report._charts import axis
+from nasight.report._section import Chart, Section
+from nasight.report._svg import COLORS
+from nasight.report.finding._candidate import hover, proposer_words
+
+FRONT, OTHER, CONTROL = COLORS[5], "#8a939c", COLORS[6]
+WIDE = 8.0
+"""Counts whose largest is this many times the smallest are drawn on a logarithmic axis."""
+
+
+@dataclass(frozen=True)
+class FrontPoint:
+    """A raced architecture: its cost, and its accuracy."""
+
+    number: int
+    """Of the candidate, as in the race's table."""
+    architecture: str
+    """As text."""
+    parameters: int
+    """Of its network."""
+    accuracy: float
+    """In percent, as it is or would be on the last rung."""
+    proposed_by: str
+    """Who proposed it first."""
+    latency: float | None = None
+    """Milliseconds per example; None: not measured."""
+    epochs: int | None = None
+    """Of its longest training, where that is not on the last rung, so that the accuracy is an estimate."""
+    winner: bool = False
+    """Whether it won the race."""
+    best: bool = False
+    """Whether no other point is at least as good and smaller."""
+    outside: bool = False
+    """Whether it is no architecture of the space, such as a plain network."""
+
+    @property
+    def proposer(self) -> str:
+        """Who proposed it first, in words."""
+        return proposer_words(self.proposed_by)
+
+
+@dataclass(frozen=True)
+class FrontValues:
+    """All that was raced, by its cost."""
+
+    points: Sequence[FrontPoint]
+    """From small to large."""
+    epochs: int
+    """Of the last rung."""
+    take: str
+    """A line of Python that takes a point within limits."""
+
+    @property
+    def front(self) -> list[FrontPoint]:
+        """The points on the front."""
+        return [point for point in self.points if point.best]
+
+
+TEMPLATE = """
+<p>Accuracy after {{ values.epochs }} epochs against the number of parameters. On the front are the points to which no
+other is at least as accurate and smaller. The star is the winner of the race. Hollow points left the race earlier:
+their accuracy is an estimate, what they had plus what others gained on average.</p>
+<figure>
+  {{ chart("front", "Accuracy against parameters of all that was raced, the front joined", id="chart-front") }}
+  <figcaption>Point at a dot to see its latency and architecture.</figcaption>
+</figure>
+<div class="scroll"><table>
+  <thead><tr>
+    <th scope="col" class="n">no.</th>
+    <th scope="col" class="n">parameters</th>
+    <th scope="col" class="n">accuracy, %</th>
+    <th scope="col" class="n">latency, ms</th>
+    <th scope="col">proposed by</th>
+    <th scope="col">architecture</th>
+  </tr></thead>
+  <tbody>
+  {% for point in values.front %}
+  <tr>
+    <th scope="row" class="n">{{ point.number }}</th>
+    <td class="n">{{ point.parameters|number }}</td>
+    <td class="n">{{ "≈ " if point.epochs }}{{ point.accuracy|number }}</td>
+    <td class="n">{{ point.latency|number if point.latency is not none else "" }}</td>
+    <td class="who">{{ point.proposer }}</td>
+    <td class="code arch">{{ point.architecture }}</td>
+  </tr>
+  {% endfor %}
+  </tbody></table></div>
+<p>A smaller or faster one: <code>{{ values.take }}</code></p>
+"""
+
+
+def charts(values: FrontValues) -> dict[str, Chart]:
+    """Accuracy against parameters: the front joined, the other points, and networks from outside the space."""
+    front = [p for p in values.points if p.best]
+    others = [p for p in values.points if not p.best and not p.outside]
+    outside = [p for p in values.points if p.outside]
+    data = []
+    if others:
+        data.append(_cloud("other candidates", others, OTHER, "markers"))
+    if outside:
+        data.append(_cloud("not of the space", outside, CONTROL, "markers", symbol="diamond"))
+    if front:
+        data.append(_cloud("front", front, FRONT, "lines+markers"))
+    counts = [p.parameters for p in values.points]
+    wide = bool(counts) and min(counts) > 0 and max(counts) / min(counts) > WIDE
+    layout = {
+        "xaxis": axis("parameters", zeroline=False, **({"type": "log", "dtick": "D2"} if wide else {})),
+        "yaxis": axis("accuracy, %", zeroline=False),
+        "hovermode": "closest",
+        "height": 420,
+    }
+    return {"front": {"data": data, "layout": layout}}
+
+
+def _cloud(name: str, points: Sequence[FrontPoint], color: str, mode: str, symbol: str = "circle") -> dict[str, Any]:
+    return {
+        "type": "scatter", "mode": mode, "name": name, "x": [p.parameters for p in points],
+        "y": [p.accuracy for p in points], "text": [_hover(p) for p in points],
+        "hovertemplate": "%{text}<extra></extra>", "line": {"color": color, "width": 2.4},
+        "marker": {"color": color, "size": [16 if p.winner else 10 for p in points],
+                   "line": {"width": 2, "color": color}, "symbol": [_symbol(p, symbol) for p in points]},
+    }  # fmt: skip
+
+
+def _symbol(point: FrontPoint, symbol: str) -> str:
+    shape = "star" if point.winner else symbol
+    return f"{shape}-open" if point.epochs else shape
+
+
+def _hover(point: FrontPoint) -> str:
+    latency = "" if point.latency is None else f"{point.latency:.2f} ms per example"
+    about = f"estimated from {point.epochs} epochs: " if point.epochs else ""
+    return hover(
+        f"no. {point.number}: {point.proposer}",
+        f"{about}{point.accuracy:.2f} %",
+        f"{point.parameters:,} parameters",
+        latency,
+        architecture=point.architecture,
+    )
+
+
+SECTION = Section(
+    name="front",
+    title="Front",
+    heading="Front: accuracy against size",
+    values=FrontValues,
+    template=TEMPLATE,
+    charts=charts,
+    empty="No architecture of the space was raced.",
+)

@@ -1,0 +1,80 @@
+"""How all candidates were trained, and the recipes among which that was chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nasight.report._section import Section
+
+
+@dataclass(frozen=True)
+class TriedRecipe:
+    """Settings of a training that were tried on the reference."""
+
+    lr: float
+    """Learning rate."""
+    weight_decay: float
+    """Decay of the weights."""
+    augmentation: str
+    """Random changes of images."""
+    accuracy: float | None
+    """In percent; None: the training failed."""
+    chosen: bool = False
+    """Whether all candidates were trained like this."""
+
+
+@dataclass(frozen=True)
+class RecipeValues:
+    """The recipe of a find."""
+
+    chosen: TriedRecipe
+    """How all candidates were trained; its accuracy is that of the reference."""
+    tried: Sequence[TriedRecipe]
+    """In the order in which they were tried; empty where an earlier leg chose."""
+    epochs: int | None
+    """Of the trainings by which it was chosen; None: unknown."""
+    batch_size: int
+    """Examples per step."""
+
+
+TEMPLATE = """
+{% set chosen = values.chosen %}
+<p>All networks were trained with a learning rate of <strong>{{ "%g"|format(chosen.lr) }}</strong>, a weight decay of
+<strong>{{ "%g"|format(chosen.weight_decay) }}</strong>, random changes of images:
+<strong>{{ chosen.augmentation }}</strong>, {{ values.batch_size }} examples per step.
+{% if values.tried %}
+That was chosen on the space's reference before any candidate was seen, one setting after the other
+{%- if values.epochs %}, by trainings of {{ values.epochs }} epochs{% endif %}:</p>
+<div class="scroll"><table>
+  <thead><tr>
+    <th scope="col">random changes</th>
+    <th scope="col" class="n">learning rate</th>
+    <th scope="col" class="n">weight decay</th>
+    <th scope="col" class="n">accuracy, %</th>
+    <th scope="col"></th>
+  </tr></thead>
+  <tbody>
+  {% for recipe in values.tried %}
+  <tr>
+    <td>{{ recipe.augmentation }}</td>
+    <td class="n">{{ "%g"|format(recipe.lr) }}</td>
+    <td class="n">{{ "%g"|format(recipe.weight_decay) }}</td>
+    <td class="n">{{ recipe.accuracy|number if recipe.accuracy is not none else "failed" }}</td>
+    <td>{% if recipe.chosen %}<span class="tag safe">chosen</span>{% endif %}</td>
+  </tr>
+  {% endfor %}
+  </tbody></table></div>
+{% else %}
+An earlier leg of this find chose it.</p>
+{% endif %}
+"""
+
+SECTION = Section(
+    name="recipe",
+    title="Recipe",
+    heading="Recipe: how all were trained",
+    values=RecipeValues,
+    template=TEMPLATE,
+    empty="No recipe was chosen yet. <code>nasight find --resume {{ subject }}</code>",
+)

@@ -1,0 +1,326 @@
+"""The page of a find: what each section shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+from nasight.errors import RequestError
+from nasight.report import SECTIONS, page
+from nasight.report.finding import (
+    FIND_SECTIONS,
+    CostValues,
+    FindRaceValues,
+    FoundValues,
+    FrontPoint,
+    FrontValues,
+    ProposalsValues,
+    ProposerSummary,
+    ProposingSearch,
+    RacedCandidate,
+    RecipeValues,
+    RungAgreement,
+    Stage,
+    TrainedSide,
+    TriedRecipe,
+    UntriedValues,
+    proposer_words,
+)
+from nasight.report.sections import ReproduceValues
+from nasight.spaces import Space
+from nasight.studies._deepen import kept
+from nasight.studies._report import NAME, write_page
+from nasight.studies.finding._answer import Answer
+from nasight.studies.finding._budget import time_text
+from nasight.studies.finding._plan import Plan
+from nasight.studies.finding._race import Agreement, agreement
+from nasight.studies.finding._read import FinishedFind, verdicts
+from nasight.studies.finding._used import STAGES, used_seconds
+
+ASKED = ("space", "method", "baseline", "target", "max_params", "max_latency", "epochs", "seed", "level", "workers")
+"""Settings that `find` takes by their names, besides the budget."""
+OWN = {"space": "module", "baseline": "given"}
+"""Settings that stand for what only the user has."""
+
+
+def find_page(answer: Answer | str | Path, *, space: Space | None = None, out: str | Path | None = None) -> Path:
+    """Write the page of a find, by default FOLDER/report.html, and return where it is.
+
+    Parameters
+    ----------
+    answer : what `find` returned, or its folder.
+    space : the space that was searched, where that is a model of your own or in a file; without it the page does not
+        say how many architectures it has.
+    out : the file, or a folder that gets report.html.
+    """
+    answer = answer if isinstance(answer, Answer) else Answer(answer)
+    try:
+        find = FinishedFind(answer, space)
+        sections = [(section, GATHER[name](find)) for name, section in FIND_SECTIONS.items()]
+        sections.append((SECTIONS["reproduce"], _reproduce(find)))
+    except RequestError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RequestError(f"the find in {answer.path} is damaged: {error!r}") from error
+    title = f"find on {find.result['data']}: what was found, and what it is worth"
+    text = page(sections, title=title, subject=quote(str(find.path)))
+    return write_page(text, find.path if out is None else out)
+
+
+def _answer(find: FinishedFind) -> FoundValues:
+    result, base = find.result, find.result["baseline"]
+    winner = _side("the winner of the race", result, (result["proposed_by"], *result["also_proposed_by"]), find)
+    baseline = _side(proposer_words(base["kind"]), base, (base["kind"],), find)
+    return FoundValues(
+        heading=f"Find: a network for {result['data']}, in {find.where}",
+        sentence=result["sentence"],
+        better=find.answer.better,
+        winner=winner,
+        baseline=baseline,
+        difference=result["difference"],
+        interval=find.answer.interval,
+        level=100 * result["level"],
+        time=time_text(result["seconds"]),
+        budget=find.budget,
+        trainings=result["trainings"],
+        epochs=result["epochs"],
+        test_rows=find.judging_rows(test=True),
+        design=find.design(result["architecture"]),
+        trained=result["trained"],
+        command=f"nasight predict {quote(str(find.path))} FILES",
+    )
+
+
+def _side(name: str, side: Mapping[str, Any], proposed_by: tuple[str, ...], find: FinishedFind) -> TrainedSide:
+    return TrainedSide(
+        name=name,
+        architecture=side["architecture"],
+        accuracies=side["accuracies"],
+        parameters=side["parameters"],
+        proposed_by=proposed_by,
+        taken=side["architecture"] == find.result["take"],
+    )
+
+
+def _race(find: FinishedFind) -> FindRaceValues:
+    return FindRaceValues(
+        rungs=find.rungs,
+        candidates=find.candidates,
+        agreements=[_agreement(find, rung) for rung in range(len(find.rungs) - 1)],
+        seed_deviation=find.result["race"]["seed_deviation"],
+        judged_rows=find.judging_rows(test=False),
+    )
+
+
+def _agreement(find: FinishedFind, rung: int) -> RungAgreement:
+    """That which the race kept, or, of the last two rungs, after which nothing depends on it, a new one."""
+    kept_ones = (Agreement(**each) for each in find.result["race"]["agreements"])
+    found = next((each for each in kept_ones if each.rung == rung), None)
+    if found is None:
+        pairs = [(c.accuracies[rung], c.accuracies[rung + 1]) for c in find.candidates]
+        both = [(a, b) for a, b in pairs if a is not None and b is not None]
+        found = agreement(rung, [a for a, _ in both], [b for _, b in both])
+    before, after = find.rungs[rung], find.rungs[rung + 1]
+    return RungAgreement(before, after, found.candidates, found.tau, found.p, found.predicts)
+
+
+def _front(find: FinishedFind) -> FrontValues | None:
+    known = {c.architecture: c for c in find.candidates}
+    points = [
+        FrontPoint(
+            number=known[p.architecture].number,
+            architecture=p.architecture,
+            parameters=p.parameters,
+            accuracy=p.accuracy,
+            proposed_by=p.proposed_by,
+            latency=p.latency,
+            epochs=None if find.finished(known[p.architecture]) else p.epochs,
+            winner=known[p.architecture].role == "winner",
+            best=p.best,
+        )
+        for p in find.answer.front
+        if p.architecture in known
+    ]
+    if not points:
+        return None
+    there = {point.architecture for point in points}
+    controls = [c for c in find.candidates if c.control and c.architecture not in there]
+    return FrontValues(
+        points=[*points, *(_outside(find, c, c.reached) for c in controls if c.reached is not None)],
+        epochs=find.rungs[-1],
+        take=f"nasight.studies.finding.Answer({str(find.path)!r}).within(max_params={points[0].parameters})",
+    )
+
+
+def _outside(find: FinishedFind, control: RacedCandidate, rung: int) -> FrontPoint:
+    """A control that is no architecture of the space."""
+    return FrontPoint(
+        number=control.number,
+        architecture=control.architecture,
+        parameters=control.parameters,
+        accuracy=control.accuracies[rung] or 0.0,
+        proposed_by=control.proposed_by[0],
+        epochs=None if find.finished(control) else find.rungs[rung],
+        outside=True,
+    )
+
+
+def _proposals(find: FinishedFind) -> ProposalsValues:
+    names = dict.fromkeys(c.proposed_by[0] for c in find.rivals)
+    return ProposalsValues(
+        winner=(find.result["proposed_by"], *find.result["also_proposed_by"]),
+        proposers=[_proposer(find, name) for name in names],
+        searches=_searches(find),
+        scored=find.scored,
+    )
+
+
+def _proposer(find: FinishedFind, name: str) -> ProposerSummary:
+    its = [c for c in find.rivals if c.proposed_by[0] == name]
+    best = min((c.number for c in its if c.reached is not None), default=None)
+    return ProposerSummary(name, len(its), sum(map(find.finished, its)), best)
+
+
+def _searches(find: FinishedFind) -> list[ProposingSearch]:
+    """The searches that have ended; those of the last leg that ended at a network are numbered as in the race."""
+    found, number = list[ProposingSearch](), 0
+    for folder in find.searches:
+        result = kept(folder / "result.json")
+        if result is not None:
+            counted = folder.name.startswith(f"{find.leg}-") and not result["unusable"]
+            number += counted
+            found.append(_search(find, folder, result, f"search {number}" if counted else "another search"))
+    return found
+
+
+def _search(find: FinishedFind, folder: Path, result: Mapping[str, Any], label: str) -> ProposingSearch:
+    name = f"{folder.parent.name}/{folder.name}"
+    return ProposingSearch(
+        label=label,
+        name=name,
+        method=result["method"],
+        epochs=result["epochs"],
+        seconds=result["seconds"],
+        architecture=result["architecture"],
+        accuracy=result["accuracy"],
+        verdicts=verdicts(folder),
+        raced=next((c for c in find.candidates if c.architecture == result["architecture"]), None),
+        page=f"{name}/{NAME}" if (folder / NAME).is_file() else None,
+        explain_command=f"nasight explain {quote(str(folder))}",
+    )
+
+
+def _recipe(find: FinishedFind) -> RecipeValues:
+    used = find.result["recipe"]
+    tried = [TriedRecipe(**each, chosen=used.items() <= each.items()) for each in find.result["recipes"]]
+    return RecipeValues(
+        chosen=next((r for r in tried if r.chosen), TriedRecipe(**used, accuracy=None, chosen=True)),
+        tried=tried,
+        epochs=None if find.plan is None else find.plan.recipe_epochs,
+        batch_size=find.settings["batch_size"],
+    )
+
+
+def _untried(find: FinishedFind) -> UntriedValues:
+    result, target = find.result, find.result["target"]
+    return UntriedValues(
+        space=find.where,
+        architectures=None if find.space is None else len(find.space),
+        searches=len(find.searches),
+        scored=find.scored,
+        raced=len(find.rivals),
+        finished=sum(map(find.finished, find.rivals)),
+        compared=1 if find.same else 2,
+        seeds=len(result["accuracies"]),
+        rows=result["rows"],
+        examples=result["examples"],
+        judged_rows=find.judging_rows(test=False),
+        test_rows=find.judging_rows(test=True),
+        size=find.settings["size"],
+        target=target["preset"],
+        target_size=target["size"],
+        longest=max(find.rungs),
+        epochs=result["epochs"],
+        max_params=find.settings["max_params"],
+        max_latency=find.settings["max_latency"],
+    )
+
+
+def _cost(find: FinishedFind) -> CostValues | None:
+    plan = find.plan
+    if plan is None:
+        return None
+    used = used_seconds(find.journal.path, find.leg, len(find.result["recipes"]))
+    names, work = {"recipe": "start and recipe", "propose": "proposals"}, _work(find, plan)
+    stages = [
+        Stage(names.get(stage, stage), work[stage], _time(plan.seconds.get(stage)), _time(used.get(stage)))
+        for stage in STAGES
+    ]
+    return CostValues(
+        stages, time_text(find.result["seconds"]), find.budget, find.settings["workers"], find.result["legs"]
+    )
+
+
+def _work(find: FinishedFind, plan: Plan) -> dict[str, str]:
+    """What was done in each stage, and where that is not so, what was planned."""
+    result, recipes = find.result, len(find.result["recipes"])
+    trained = [sum(c.accuracies[rung] is not None for c in find.rivals) for rung in range(len(find.rungs))]
+    rungs = [
+        f"{_of(done, places)} candidates for {epochs} epochs"
+        for done, places, epochs in zip(trained, plan.places, find.rungs, strict=True)
+    ]
+    sides = "the baseline" if find.same else "winner and baseline"
+    return {
+        "recipe": f"{recipes} trainings of {plan.recipe_epochs} epochs" if recipes else "kept from an earlier leg",
+        "propose": f"{plan.searches} searches of {plan.search_epochs} epochs, {plan.scored} architectures scored",
+        "race": f"{', '.join(rungs)}, with {len(find.candidates) - len(find.rivals)} controls",
+        "answer": f"{sides}, {len(result['accuracies'])} seeds of {_of(result['epochs'], plan.epochs)} epochs",
+    }
+
+
+def _of(done: int, planned: int) -> str:
+    return str(done) if done == planned else f"{done} (planned: {planned})"
+
+
+def _time(seconds: float | None) -> str:
+    return "" if seconds is None else time_text(seconds)
+
+
+def _reproduce(find: FinishedFind) -> ReproduceValues:
+    about = find.answer.folder.about
+    return ReproduceValues(
+        command=_call(find),
+        seed=find.settings["seed"],
+        versions={**about["versions"], "created": about["created"]},
+        data=about["data"]["name"],
+        inputs=about["data"]["inputs"],
+        classes=about["data"]["classes"],
+        fingerprint=about["data"]["fingerprint"],
+        settings=find.settings,
+    )
+
+
+def _call(find: FinishedFind) -> str:
+    """The Python that makes a find again; what only the user has is YOURS."""
+    first = find.budgets[0] if find.budgets else {}
+    given = {"budget": first.get("seconds"), "trainings": first.get("trainings")}
+    given |= {key: find.settings[key] for key in ASKED} | {"out": str(find.path)}
+    words = [f"{k}={'YOURS' if OWN.get(k) == v else repr(v)}" for k, v in given.items() if v is not None]
+    lines = [f"find({find.settings['data']!r}, {', '.join(words)})"]
+    lines += [f"resume_find({str(find.path)!r}, budget='+{more['seconds']:g}s')" for more in find.budgets[1:]]
+    names = "find" if len(lines) == 1 else "find, resume_find"
+    return "\n".join([f"from nasight.studies.finding import {names}", *lines])
+
+
+GATHER: Mapping[str, Callable[[FinishedFind], Any | None]] = {
+    "answer": _answer,
+    "race": _race,
+    "front": _front,
+    "proposals": _proposals,
+    "recipe": _recipe,
+    "untried": _untried,
+    "cost": _cost,
+}
+"""Section -> what gathers its values."""
