@@ -87,6 +87,7 @@ def run_job(
     threads: int | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> TrainingResult:
+    """Train what a job describes; `train` with its words made into one."""
     if out is None:
         with torch_threads(threads or torch.get_num_threads()):
             trainer = Trainer(job)

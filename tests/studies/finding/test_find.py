@@ -47,6 +47,8 @@ def test_the_result_has_what_was_promised(answer: Answer) -> None:
     assert result["better"] in (True, False, None)
     assert all(set(point) >= {"architecture", "parameters", "latency", "accuracy"} for point in result["front"])
     assert result["trainings"] <= TINY["trainings"]
+    assert (answer.path / "report.html").is_file()
+    assert len(result["race"]["agreements"]) == len(result["race"]["rungs"]) - 1
     json.dumps(result, allow_nan=False)
 
 
@@ -111,6 +113,7 @@ def test_an_own_model_is_compared_with_its_first_options_and_an_own_baseline(
 
     found = nasight.find(few_digits, space=build, baseline=linear, out=tmp_path / "a", **TINY)
     lines = found.result["race"]["lines"]
+    assert found.result["trainings"] <= TINY["trainings"]
     controls = [line["architecture"] for line in lines if line["control"]]
     assert controls == ["activation=relu, head=one", "plain", "baseline"]
 

@@ -70,12 +70,6 @@ def find(
     data_folder : the folder of the data sets that have names.
     overwrite : replace a find that is in `out`.
     progress : called with the name of an event and its values.
-
-    Examples
-    --------
-    >>> answer = find("digits", trainings=22, epochs=1, workers=1, out=tmp / "find")  # doctest: +SKIP
-    >>> answer.better in (True, False, None)  # doctest: +SKIP
-    True
     """
     limit = read_budget(budget, trainings)
     if limit.more:

@@ -33,6 +33,7 @@ from nasight.studies._trained_model import trained_model
 from nasight.studies.finding._answer import Answer, Difference, Point, difference, front
 from nasight.studies.finding._budget import Budget
 from nasight.studies.finding._journal import Journal
+from nasight.studies.finding._page import find_page
 from nasight.studies.finding._plan import (
     CONTROLS,
     PER_TRAINING,
@@ -48,6 +49,7 @@ from nasight.studies.finding._propose import (
     PATIENCE,
     Proposal,
     at_random,
+    close_seconds,
     from_scores,
     from_searches,
     mutations,
@@ -73,6 +75,7 @@ LIKELIEST, RIVALS, SCORED, RANDOM, MUTATED = 0.35, 0.15, 0.05, 0.1, 0.2
 SEARCHED = 0.7
 """The part of the proposals' time that searches take."""
 FEWEST_PLACES = 2
+MOST_JUDGED = 30
 JUDGED_BY = 256
 """Rows by which trust judges the decisions of a search."""
 LEADERS = 6
@@ -200,8 +203,10 @@ class Finder:
             if previous is None:
                 raise RequestError(f"the find in {self.folder.path} never had a budget that was enough")
             self._write_model(previous.result)
-            self.folder.write_result(previous.result)
-            self.tell("answer", previous.result)
+            result = {**previous.result, "page": str(self.folder.path / "report.html")}
+            self.folder.write_result(result)
+            find_page(Answer(self.folder.path), space=self.space)
+            self.tell("answer", result)
         own = self.trainings.space(str(previous.result["taken_from"]))
         return Answer(self.folder.path, space=own if isinstance(own, ModuleSpace | FixedSpace) else None)
 
@@ -295,11 +300,12 @@ class Leg:
         self._stage("recipe")
         self.recipe, self.tried = self._recipe()
         self._stage("propose")
-        race = Race(list(self.plan.places), level=self.s.level)
+        race = Race(list(self.plan.places), level=self.s.level, flexible=self.budget.seconds is not None)
         race.enter(self._controls())
         race.enter(self._proposals(race))
         self._stage("race")
         self._race(race)
+        race.end()
         self._stage("answer")
         return LegResult(race, self.plan, self._answer(race))
 
@@ -322,7 +328,9 @@ class Leg:
     def _planned(self, speed: Speed | None) -> Plan:
         rows = len(self.data.train_y)
         if self.budget.trainings is not None:
-            return plan_of_trainings(self.budget.trainings, rows=rows, **_given(epochs=self.s.epochs))
+            controls = Race.seeds * len(self.f.spaces)
+            how = _given(epochs=self.s.epochs)
+            return plan_of_trainings(self.budget.trainings, rows=rows, controls=controls, **how)
         assert speed is not None
         return plan(speed, self.left(), workers=self.f.count, rows=rows, classes=self.data.n_classes)
 
@@ -463,7 +471,13 @@ class Leg:
         return max(2, min(2 * self.plan.search_epochs, int(time / epoch)))
 
     def _open(self, run: Run) -> list[Proposal]:
-        """Rivals where trust calls a decision open; none where the shared weights cannot be judged."""
+        """Rivals where trust calls a decision open; none where the shared weights cannot be judged.
+
+        Trust passes rows through the supernet for every other option: where there are many, the smallest margins of
+        the weights say what is open.
+        """
+        if sum(len(d.options) - 1 for d in self.space.decisions) > MOST_JUDGED:
+            return close_seconds(self.space, run, self.f.allowed)
         try:
             decisions = explain(run, data=self.data, examples=JUDGED_BY).decisions
         except (RequestError, RunError):

@@ -136,11 +136,11 @@ def plan(
     return Plan(examples, epochs, rungs, places, searches, search_epochs, scored, recipe_epochs, expected)
 
 
-def plan_of_trainings(trainings: int, *, rows: int, epochs: int = FEWEST_EPOCHS) -> Plan:
-    """The plan for a number of trainings, in which no clock plays a role."""
+def plan_of_trainings(trainings: int, *, rows: int, epochs: int = FEWEST_EPOCHS, controls: int = CONTROLS) -> Plan:
+    """The plan for a number of trainings, in which no clock plays a role; `controls` of them on every rung."""
     short = max(1, round(epochs / NARROWING))
     rungs = tuple(sorted({short, epochs}))
-    left = trainings - GRID - 2 * SEEDS - CONTROLS * len(rungs)
+    left = trainings - GRID - 2 * SEEDS - controls * len(rungs)
     if left < FEWEST_RACED * len(rungs):
         least = trainings - left + FEWEST_RACED * len(rungs)
         raise TooSmall(f"{trainings} trainings are too few for recipe, race and answer: the least is {least}")

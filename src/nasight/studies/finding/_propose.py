@@ -136,6 +136,21 @@ def rivals(space: Space, decisions: Iterable[Mapping[str, object]], allowed: All
     return [proposal for _, proposal in sorted(found, key=lambda pair: pair[0])][:number]
 
 
+def close_seconds(space: Space, run: Run, allowed: Allowed) -> list[Proposal]:
+    """The found architecture with its second option, where the weights of first and second are closest."""
+    found, arch, weights = [], run.architecture, run.weights
+    decided = {decision.name for decision in space.decisions}
+    for group in space.groups():
+        for name, options, row in zip(group.rows, group.options, group.split(weights[group.name]), strict=True):
+            order = row.argsort(descending=True).tolist()
+            if len(order) < 2 or not group.exclusive or name not in decided:
+                continue
+            other = space.changed(arch, name, options[order[1]])
+            if other is not None and other != arch and space.usable(other) is None and allowed(other):
+                found.append((float(row[order[0]] - row[order[1]]), Proposal(other, "open decision")))
+    return [proposal for _, proposal in sorted(found, key=lambda pair: pair[0])]
+
+
 def from_scores(
     space: Space, scores: Mapping[str, float], count: Callable[[Architecture], int], number: int
 ) -> list[Proposal]:

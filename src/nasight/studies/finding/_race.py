@@ -83,11 +83,13 @@ class Race:
     places : how many candidates each rung has time for, controls not counted.
     level : of the intervals by which candidates leave.
     seeds : how often controls are trained on each rung; their spread is the noise of a seed.
+    flexible : whether twice as many may stay where a rung predicted nothing.
     """
 
     places: list[int]
     level: float = 0.95
     seeds: int = 2
+    flexible: bool = True
     candidates: dict[str, Candidate] = field(default_factory=dict)
     outcomes: dict[Entry, Outcome] = field(default_factory=dict)
     left: dict[str, Left] = field(default_factory=dict)
@@ -164,13 +166,18 @@ class Race:
             else:
                 kept.append(candidate)
         places = self.places[self.rung + 1]
-        if self.agreements and not self.agreements[-1].predicts:
+        if self.flexible and self.agreements and not self.agreements[-1].predicts:
             # The rung before said nothing about this one, so this one may say nothing about the next.
             places = min(2 * places, len(kept))
         for candidate in kept[places:]:
             self.left[candidate.architecture] = Left(self.rung, "time")
         self.rung += 1
         return kept[:places]
+
+    def end(self) -> None:
+        """The race is over on this rung: how well the one before predicted it is told too."""
+        if self.rung and len(self.agreements) < self.rung:
+            self.agreements.append(self._agreement(self.rung - 1))
 
     def behind(self, candidate: Candidate, leader: Candidate) -> bool:
         """Whether an interval says that the leader is better, on the rows that judge both."""
