@@ -11,10 +11,7 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $(STAMP)
 
 demo: $(STAMP)
-	$(BIN)/nasight search --preset tiny --data digits --method gaea-darts --objective erm --seed 0 --threads 1 --out runs/demo --overwrite
-	$(BIN)/nasight search --preset tiny --data digits --method darts --objective erm --seed 0 --threads 1 --out runs/demo-darts --overwrite
-	$(BIN)/nasight train runs/demo --preset tiny --seeds 2
-	$(BIN)/nasight explain runs/demo runs/demo-darts
+	$(BIN)/nasight find --data digits --budget 90s --seed 0 --out runs/demo --overwrite
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

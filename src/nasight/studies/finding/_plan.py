@@ -16,8 +16,8 @@ SEEDS = 3
 """How often winner and baseline are trained for the answer."""
 GRID = 7
 """Trainings by which the recipe is chosen, each as long as a rung before the last."""
-FEWEST_EPOCHS, MOST_EPOCHS = 8, 100
-FEWEST_ROWS = 500
+FEWEST_EPOCHS, MOST_EPOCHS = 6, 100
+FEWEST_ROWS = 400
 LEAST_RUNG = 3
 """Epochs of the shortest whole schedule that ranks at all."""
 NARROWING = 3
