@@ -62,10 +62,17 @@ class SearchOptions(TypedDict, total=False):
     examples: Annotated[int, Setting("At most this many training examples.", LENGTH, "N")]
     share: Annotated[float, Setting("A share of the training examples instead.", LENGTH, "0..1")]
     validation: Annotated[float, Setting("The share of them held out to measure with; 0: none.", LENGTH, "0..1")]
+    arch_share: Annotated[
+        float, Setting("The share of the others that the architecture learns from, if bilevel.", LENGTH, "0..1")
+    ]
     epochs: Annotated[int, Setting("Epochs of the search.", LENGTH, "N")]
     schedule_epochs: Annotated[int, Setting("Epochs over which the cosine of the learning rate is laid.", LENGTH, "N")]
     warmup: Annotated[int, Setting("Epochs before the first architecture step.", LENGTH, "N")]
+    lr_warmup: Annotated[int, Setting("Epochs in which the learning rate rises first.", LENGTH, "N")]
     size: Annotated[dict[str, int], Setting("Sizes of the supernet, such as channels=8.", SIZE)]
+    partial: Annotated[
+        int, Setting("One part in K of the channels goes through the operations (pc-darts: 4).", SIZE, "K")
+    ]
     resolution: Annotated[int, Setting("Shrink images to this many pixels per side.", SIZE, "N")]
     batch_size: Annotated[int, Setting("Examples per step.", LEARNING, "N")]
     lr: Annotated[float, Setting("Learning rate of the shared weights at the start.", LEARNING)]
@@ -78,6 +85,7 @@ class SearchOptions(TypedDict, total=False):
         float,
         Setting("Learning rate of the architecture (default: the published one, scaled by 1/sqrt(steps)).", LEARNING),
     ]
+    arch_clip: Annotated[float, Setting("Largest gradient norm of the architecture (default: any).", LEARNING)]
     augment: Annotated[bool, Setting("Random crops and flips, as the data set allows.", LEARNING)]
     candidates: Annotated[
         int,

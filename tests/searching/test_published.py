@@ -11,21 +11,23 @@ import pytest
 import nasight
 from command import run as command
 from nasight.data import load as load_data
-from nasight.searching import METHODS, PUBLISHED, Run, resolve
+from nasight.searching import METHODS, PROTOCOLS, PUBLISHED, Run, resolve
 from nasight.searching._streams import Streams
 from nasight.spaces import load
 
 FAMILIES = {"nasbench201": "nasbench201", "darts": "darts", "nasbench1shot1": "nasbench1shot1-1"}
 
 
-@pytest.mark.parametrize("pair", sorted(PUBLISHED), ids=" on ".join)
-def test_every_published_protocol_is_a_valid_search_with_a_source(pair: tuple[str, str]) -> None:
-    method, family = pair
-    found = resolve(METHODS[method], load(FAMILIES[family]), data="cifar-10", preset="paper")
-    wanted = dict(PUBLISHED[pair].settings)
+@pytest.mark.parametrize(
+    ("preset", "method", "family"), [(preset, *pair) for preset in PROTOCOLS for pair in sorted(PROTOCOLS[preset])]
+)
+def test_every_published_protocol_is_a_valid_search_with_a_source(preset: str, method: str, family: str) -> None:
+    found = resolve(METHODS[method], load(FAMILIES[family]), data="cifar-10", preset=preset)
+    row = PROTOCOLS[preset][method, family]
+    wanted = dict(row.settings)
     wanted.pop("none", None)
     assert {key: getattr(found, key) for key in wanted} == wanted
-    assert PUBLISHED[pair].source
+    assert row.source
 
 
 def test_gaea_darts_on_nasbench201_is_that_of_appendix_c_3() -> None:
@@ -67,6 +69,12 @@ def test_p_darts_has_three_stages_of_25_epochs_with_5_11_and_17_cells() -> None:
 def test_what_is_given_wins_and_other_epochs_have_a_warm_up_and_a_cosine_of_their_own() -> None:
     found = resolve(METHODS["gaea-pc-darts"], load("darts"), data="cifar-10", preset="paper", epochs=10, lr=0.05)
     assert (found.epochs, found.schedule_epochs, found.warmup, found.lr) == (10, 10, 3, 0.05)
+
+
+def test_the_published_number_of_epochs_means_the_published_warm_up_whether_given_or_not() -> None:
+    found = [resolve(METHODS["gaea-pc-darts"], load("darts"), data="d", preset="paper", epochs=e) for e in (None, 50)]
+    assert found[0] == found[1]
+    assert found[0].warmup == 10
 
 
 def test_bilevel_halves_hold_nothing_out_and_erm_measures_a_fifth_of_what_it_learned_from() -> None:

@@ -107,7 +107,7 @@ def test_rs_ws_picks_among_candidates_and_leaves_the_weights_uniform(tiny: Calla
         ({"epochs": 0}, "setting 'epochs' should be greater than or equal to 1, got 0"),
         ({"lr": float("nan")}, "setting 'lr'"),
         ({"learning_rate": 0.1}, "there is no setting 'learning_rate'"),
-        ({"preset": "huge"}, "preset must be one of tiny, small, medium, paper, got 'huge'"),
+        ({"preset": "huge"}, "preset must be one of tiny, small, medium, paper, imagenet, got 'huge'"),
         ({"method": "dart"}, "did you mean 'darts'"),
         ({"space": "nasbench"}, "there is no space 'nasbench'"),
         ({"objective": "trilevel"}, "has no objective 'trilevel', only erm, bilevel"),
@@ -116,6 +116,16 @@ def test_rs_ws_picks_among_candidates_and_leaves_the_weights_uniform(tiny: Calla
         ({"examples": 12}, "12 training rows are too few for 10 classes"),
         ({"data": "digitz"}, "digitz"),
         ({"path": "slow"}, "path must be one of fast, plain, compiled, got 'slow'"),
+        (
+            {"preset": "imagenet"},
+            "preset 'imagenet' is a published search .* not with 'gaea-darts' on 'nasbench201'",
+        ),
+        (
+            {"arch_share": 0.2},
+            "arch_share is for objectives that give the architecture rows of its own.*'erm'",
+        ),
+        ({"arch_share": 1.0, "objective": "bilevel"}, "setting 'arch_share' should be less than 1, got 1.0"),
+        ({"partial": 2, "space": "mlp"}, "partial is 2, but space 'mlp' has no partial channels"),
         ({"epochs": 2, "warmup": 2}, "2 epochs leave none for the architecture after 2 of warm-up"),
     ],
 )

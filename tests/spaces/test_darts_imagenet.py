@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import count
+from math import prod
+
 import pytest
 import torch
 
@@ -60,6 +63,35 @@ def test_the_supernet_at_ones_and_zeros_is_the_network_of_this_form() -> None:
     supernet.path = "plain"
     torch.testing.assert_close(supernet(x, weights), fast, atol=1e-4, rtol=1e-3)
     assert fast.shape == (4, 4)
+
+
+def test_the_supernet_of_a_search_has_the_parameters_of_the_released_one() -> None:
+    supernet = SPACE.supernet((3, 224, 224), 1000, edges=True, partial=2, channels=16, cells=8, stem=3)
+    # Network(16, 1000, 8, ...) of yuhuixu1993/PC-DARTS@b74702f, model_search_imagenet.py.
+    assert sum(p.numel() for p in supernet.parameters()) == 956_512
+
+
+@pytest.mark.parametrize("path", ["plain", "fast"])
+def test_its_logits_are_those_of_the_released_network(path: str) -> None:
+    supernet = SPACE.supernet((3, 64, 64), 3, path=path, edges=True, partial=2, channels=4, cells=3, stem=3).double()
+    given = count(1)
+
+    def wave(*shape: int) -> torch.Tensor:
+        """Numbers that another program can repeat: tensor t holds sin(k^2 + t) at place k, with t = 1, 2, ..."""
+        k = torch.arange(prod(shape), dtype=torch.float64)
+        return torch.sin(k * k + next(given)).reshape(shape)
+
+    with torch.no_grad():
+        for parameter in supernet.parameters():
+            parameter.copy_(wave(*parameter.shape))
+        weights = {
+            group.name: torch.cat([wave(size).softmax(0) for size in group.sizes]).reshape(group.shape)
+            for group in supernet.groups
+        }
+        logits = supernet(wave(2, 3, 64, 64), weights)
+    # The released network with the same kernels, architecture weights and images.
+    released = [[1.882179985, 2.988639288, 0.948523657], [1.023999836, 0.623167417, 0.875718124]]
+    torch.testing.assert_close(logits, torch.tensor(released, dtype=torch.float64), rtol=0, atol=1e-8)
 
 
 def test_a_stem_of_another_number_is_refused_and_zero_is_the_form_for_small_images() -> None:

@@ -113,6 +113,8 @@ def _teller(*, quiet: bool) -> Callable[[str, Mapping[str, Any]], None]:
             typer.echo("\n".join(["Plan:", *values["plan"].lines()]), err=True)
         elif event == "stage":
             typer.echo(f"{STAGES[values['stage']]}{_left(values['left'])}", err=True)
+        elif event == "proposer":
+            typer.echo(f"  {values['what']}{_left(values['left'])}", err=True)
         elif event == "training":
             counts["trainings"] += 1
             if not quiet and sys.stderr.isatty():

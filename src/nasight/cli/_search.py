@@ -57,18 +57,21 @@ def search(
     none: Annotated[bool | None, setting(SearchOptions, "none", "--none/--no-none")] = None,
     list_methods: Annotated[bool, choice("Print the method table and exit.", "--list", group=WHAT)] = False,
     preset: Annotated[
-        str, choice("tiny, small, medium or paper: size, amount of data and epochs together.", group=LENGTH)
+        str, choice("tiny, small, medium, paper or imagenet: size, amount of data and epochs together.", group=LENGTH)
     ] = "small",
     epochs: Annotated[int | None, setting(SearchOptions, "epochs")] = None,
     schedule_epochs: Annotated[int | None, setting(SearchOptions, "schedule_epochs")] = None,
     warmup: Annotated[int | None, setting(SearchOptions, "warmup")] = None,
+    lr_warmup: Annotated[int | None, setting(SearchOptions, "lr_warmup")] = None,
     examples: Annotated[int | None, setting(SearchOptions, "examples")] = None,
     share: Annotated[float | None, setting(SearchOptions, "share")] = None,
     validation: Annotated[float | None, setting(SearchOptions, "validation")] = None,
+    arch_share: Annotated[float | None, setting(SearchOptions, "arch_share")] = None,
     channels: Channels = None,
     cells: Cells = None,
     width: Width = None,
     layers: Layers = None,
+    partial: Annotated[int | None, setting(SearchOptions, "partial")] = None,
     resolution: Annotated[int | None, setting(SearchOptions, "resolution")] = None,
     batch_size: Annotated[int | None, setting(SearchOptions, "batch_size")] = None,
     lr: Annotated[float | None, setting(SearchOptions, "lr")] = None,
@@ -76,6 +79,7 @@ def search(
     arch_lr: Annotated[float | None, setting(SearchOptions, "arch_lr")] = None,
     weight_decay: Annotated[float | None, setting(SearchOptions, "weight_decay")] = None,
     clip: Annotated[float | None, setting(SearchOptions, "clip")] = None,
+    arch_clip: Annotated[float | None, setting(SearchOptions, "arch_clip")] = None,
     augment: Annotated[bool | None, setting(SearchOptions, "augment", "--augment/--no-augment")] = None,
     candidates: Annotated[int | None, setting(SearchOptions, "candidates")] = None,
     top: Annotated[int | None, setting(SearchOptions, "top")] = None,
@@ -116,6 +120,8 @@ def search(
         "examples": examples,
         "share": share,
         "validation": validation,
+        "arch_share": arch_share,
+        "partial": partial,
         "resolution": resolution,
         "batch_size": batch_size,
         "lr": lr,
@@ -123,8 +129,10 @@ def search(
         "schedule_epochs": schedule_epochs,
         "arch_lr": arch_lr,
         "warmup": warmup,
+        "lr_warmup": lr_warmup,
         "weight_decay": weight_decay,
         "clip": clip,
+        "arch_clip": arch_clip,
         "augment": augment,
         "candidates": candidates,
         "top": top,
@@ -249,10 +257,10 @@ def _most(run: Run) -> float:
 def _list(as_json: bool, preset: str) -> None:
     from dataclasses import asdict
 
-    from nasight.searching import METHODS
+    from nasight.searching import METHODS, PROTOCOLS
 
-    if preset == "paper":
-        _list_published(as_json)
+    if preset in PROTOCOLS:
+        _list_published(as_json, preset)
         return
 
     rows = [
@@ -280,13 +288,13 @@ def _list(as_json: bool, preset: str) -> None:
     )
 
 
-def _list_published(as_json: bool) -> None:
+def _list_published(as_json: bool, preset: str) -> None:
     """The protocol under which each method was published, with its source."""
-    from nasight.searching import PUBLISHED
+    from nasight.searching import PROTOCOLS
 
     rows = [
         {"method": method, "space": family, **dict(p.settings), "source": p.source, "notes": list(p.notes)}
-        for (method, family), p in PUBLISHED.items()
+        for (method, family), p in PROTOCOLS[preset].items()
     ]
     if as_json:
         typer.echo(json.dumps({"published": rows}))

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from nasight.architecture import Architecture
 from nasight.data import Dataset
@@ -39,7 +39,7 @@ class Engine:
         self.settings, self.space, self.method = settings, space, method
         self.objective = self.method.objective(settings.objective)
         self.relaxation = self.method.relaxation
-        check_fit(self.method, space)
+        check_fit(self.method, space, settings.partial)
         self.dataset = resized(dataset, settings.resolution)
         streams = Streams(settings, self.dataset, halves=self.objective.halves)
         self.loaders, self.validation = streams.loaders, streams.validation
@@ -70,7 +70,7 @@ class Engine:
                 self.dataset.n_classes,
                 path=s.path,
                 edges=self.relaxation.edges,
-                partial=self.relaxation.partial,
+                partial=s.partial or self.relaxation.partial,
                 **self.size,
             )
         self.groups = self.supernet.groups
@@ -192,13 +192,15 @@ class Engine:
         return float(self.weight_optimizer.param_groups[0]["lr"])
 
     def set_epoch(self, epoch: int) -> None:
-        """The stage and the cosine rate of this epoch, and empty tallies."""
+        """The stage and the rate of this epoch (a cosine, after a rise where one was asked for), and empty tallies."""
         s, stage = self.settings, max(i for i, span in enumerate(self.spans) if span.first <= epoch)
         if stage != self.stage:
             self._enter(stage, strongest(self.weights(), self.groups, self.method.schedule.stages[stage].operations))
         span = self.spans[stage]
         turn = math.pi * (epoch - span.first) / (s.schedule_epochs * span.epochs / s.epochs)
         rate = s.lr_min + 0.5 * (s.lr - s.lr_min) * (1 + math.cos(turn))
+        if (done := epoch - span.first + 1) <= s.lr_warmup:
+            rate = s.lr * done / s.lr_warmup
         self.weight_optimizer.param_groups[0]["lr"] = rate
         self._measure_rate(epoch)
         self.tallies = {stream: Tally() for stream in STREAMS}
@@ -207,6 +209,8 @@ class Engine:
         """Move the architecture along the gradients that its parameters have."""
         if self.arch_optimizer is None:
             raise RunError(f"method {self.method.name!r} has no architecture parameters to move")
+        if self.settings.arch_clip is not None:
+            nn.utils.clip_grad_norm_(self.params.values(), self.settings.arch_clip)
         self.arch_optimizer.step()
 
     @torch.no_grad()

@@ -13,6 +13,7 @@ from nasight.data import Loader
 from nasight.errors import RunError
 from nasight.searching._per_example import example_gradients
 from nasight.searching._questions import Policy
+from nasight.searching._settings import HALF
 from nasight.searching._streams import STREAMS
 from nasight.spaces import Dropout
 
@@ -139,6 +140,9 @@ class EngineStep:
 
     def _batch(self, stream: str) -> tuple[Tensor, Tensor]:
         loader = self._loader(stream)
+        if self._engine.settings.arch_share != HALF:
+            # Of two unequal parts the shorter one ends within an epoch, and begins again in another order.
+            return loader.batch(*divmod(self._number, loader.steps))
         return loader.batch(self.epoch, self.index % loader.steps)
 
     def _dropout(self, stream: str) -> dict[str, Dropout]:

@@ -22,9 +22,9 @@ from nasight.runs import DataRecord, RunFolder
 from nasight.searching._constraint import check_limit, constrained
 from nasight.searching._engine import Engine
 from nasight.searching._progress import Progress
-from nasight.searching._published import PUBLISHED
+from nasight.searching._published import published_for
 from nasight.searching._run import Run
-from nasight.searching._settings import AS_PUBLISHED, CHANGED, resolve
+from nasight.searching._settings import CHANGED, resolve
 from nasight.searching._track import check_track, tracked
 from nasight.searching.methods import Method, method_row
 from nasight.spaces import DEFAULT, Group, ModuleSpace, Space, family_of, search_options
@@ -59,7 +59,7 @@ def search(
     data : a name, a file, a folder, arrays `(x, y)` or a `Dataset`; see `nasight.data.load`.
     objective : "erm", "bilevel", ...; by default the one the method was published with on such a space.
     out : the run folder.
-    preset : "tiny", "small", "medium" or "paper": size, amount of data and epochs together.
+    preset : "tiny", "small", "medium", "paper" or "imagenet": size, amount of data and epochs together.
     data_folder : the folder of the data sets that have names.
     overwrite : replace a run that is in `out`.
     progress : told of every step and epoch.
@@ -78,7 +78,7 @@ def search(
     if given.pop("top", None) is not None:
         raise RequestError(f"top is for methods without training, not for {row.name!r}")
     none = given.pop("none", None)
-    published = PUBLISHED.get((row.name, family_of(space))) if preset in AS_PUBLISHED else None
+    published = published_for(row.name, family_of(space), preset)
     if none is None and published is not None:
         none = published.settings.get("none")
     found, name, options = chosen_space(space, given.pop("space_options", None), none=none)

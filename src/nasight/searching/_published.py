@@ -1,5 +1,7 @@
 """The protocols under which methods were published: what `--preset paper` does, per method and family of spaces.
 
+`--preset imagenet` is a second table of the same kind: searches on a part of ImageNet.
+
 A value is what the paper says; where paper and released code differ, or the paper is silent, `source` and `notes` say
 which was taken. Repositories are named with their commit. What this library does not follow is said in `notes`.
 """
@@ -30,6 +32,7 @@ GAEA = "liamcli/gaea_release@1604615"
 BN = "batch norm always takes the statistics of the batch, without a scale of its own"
 AVERAGES = "batch norm always takes the statistics of the batch; the released code evaluates with running averages"
 FIRST = "the architecture steps first here; the released code steps the shared weights first"
+CROPS = "images are shifted and mirrored as the data set says; the released code crops 8 to 100 % of the area at random"
 # NAS-Bench-201's own runs: configs/nas-benchmark/algos/*.config of AutoDL-Projects. Two halves, and no rows besides.
 NASBENCH201 = {
     "objective": "bilevel",
@@ -88,6 +91,26 @@ DARTS_CIFAR = {
     "arch_lr": 3e-4,
     "warmup": 0,
     "validation": 0.0,
+}
+# 10 % of the images of every class for the shared weights, 2.5 % for the architecture. The rate of the shared weights
+# rises for 5 epochs, since batches are large.
+PC_IMAGENET = {
+    "objective": "bilevel",
+    "none": True,
+    "size": {"channels": 16, "cells": 8, "stem": 3},
+    "partial": 2,
+    "share": 0.125,
+    "arch_share": 0.2,
+    "validation": 0.0,
+    "epochs": 50,
+    "schedule_epochs": 50,
+    "warmup": 35,
+    "lr_warmup": 5,
+    "batch_size": 1024,
+    "lr": 0.5,
+    "lr_min": 0.0,
+    "weight_decay": 3e-4,
+    "arch_clip": 5.0,
 }
 ONE_SHOT = {
     "objective": "bilevel",
@@ -211,12 +234,46 @@ PUBLISHED: Mapping[tuple[str, str], Published] = {
 }
 """(method, family of spaces) -> protocol; a pair that is not here was not published, or not found."""
 
+PUBLISHED_ON_IMAGENET: Mapping[tuple[str, str], Published] = {
+    ("pc-darts", "darts"): Published(
+        {**PC_IMAGENET, "arch_lr": 6e-3},
+        "Xu et al. 2020; yuhuixu1993/PC-DARTS@b74702f: train_search_imagenet.py, model_search_imagenet.py",
+        (CROPS, BN),
+    ),
+    ("gaea-pc-darts", "darts"): Published(
+        {**PC_IMAGENET, "arch_lr": 0.1},
+        "GAEA, 4.2; liamcli/PC-DARTS@dc3cfe0: train_search_imagenet_edarts.py, architect_edarts.py",
+        (
+            FIRST,
+            "the released code never clears the architecture's gradient before its step: that of the shared weights' "
+            "batch is added, and in the first step that of all of warm-up; here the architecture's batch alone counts",
+            "the released code lifts no small weight of an edge; here all weights are lifted to 0.00001",
+            CROPS,
+            BN,
+        ),
+    ),
+}
+"""The same for searches on ImageNet."""
+
+PROTOCOLS: Mapping[str, Mapping[tuple[str, str], Published]] = {"paper": PUBLISHED, "imagenet": PUBLISHED_ON_IMAGENET}
+"""Preset -> its protocols. "medium" follows those of "paper", in its own length and size."""
+
+
+def published_for(method: str, family: str, preset: str) -> Published | None:
+    """The protocol that a preset follows for a method on such a space; None: there is none."""
+    return PROTOCOLS.get("paper" if preset == "medium" else preset, {}).get((method, family))
+
+
 # GAEA, C.1 and C.2: the released searches of these spaces are bilevel; NAS-Bench-201 has both, and ERM is better (C.3).
 GAEA_BILEVEL = ("darts", "nasbench1shot1")
 
 
-def published_objective(method: str, family: str) -> str | None:
-    """The objective under which a method was published on such a space; None: the method's own."""
-    if (method, family) in PUBLISHED:
-        return str(PUBLISHED[method, family].settings["objective"])
+def published_objective(method: str, family: str, preset: str) -> str | None:
+    """The objective under which a method was published on such a space; None: the method's own.
+
+    A preset that follows no protocol takes the one of "paper".
+    """
+    found = published_for(method, family, preset) or published_for(method, family, "paper")
+    if found is not None:
+        return str(found.settings["objective"])
     return "bilevel" if method.startswith("gaea-") and family in GAEA_BILEVEL else None

@@ -126,7 +126,7 @@ class Run:
             len(self.data.classes),
             path=self.settings.path,
             edges=relaxation.edges,
-            partial=relaxation.partial,
+            partial=self.settings.partial or relaxation.partial,
             **size,
         )
         supernet.restore((engine["kept"] or engine)["supernet"])

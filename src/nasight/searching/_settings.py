@@ -9,20 +9,21 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from nasight.errors import RequestError
-from nasight.searching._published import PUBLISHED, published_objective
+from nasight.searching._published import PROTOCOLS, published_for, published_objective
 from nasight.searching._units import read_count, read_milliseconds
 from nasight.searching.methods import Method
 from nasight.spaces import Space
 
-# Preset -> epochs and training images; `medium` and `paper` use them all.
+# Preset -> epochs and training images; `medium` and `paper` use them all, `imagenet` the share that was published.
 AMOUNTS: Mapping[str, dict[str, Any]] = {
     "tiny": {"epochs": 20, "examples": 1_200},
     "small": {"epochs": 10, "examples": 8_000},
     "medium": {"epochs": 25, "examples": None},
     "paper": {"epochs": 50, "examples": None},
+    "imagenet": {"epochs": 50, "examples": None},
 }
-AS_PUBLISHED = ("medium", "paper")
-"""Presets that follow the published protocol, where there is one: `medium` in 25 epochs and at the size of `small`."""
+ONLY_AS_PUBLISHED = ("imagenet",)
+"""Presets that mean nothing where there is no protocol to follow."""
 
 EDITION = 2
 """Counted up when a name comes to mean another computation, so that a run of before keeps what it meant."""
@@ -33,6 +34,8 @@ FIRST_EDITION = {
 """What names of the first edition are called now."""
 CHANGED = ("p-darts", "gaea-p-darts", "snas", "gaea-snas")
 """Methods whose searches of the first edition cannot be finished by this one; those that ended are read as before."""
+HALF = 0.5
+"""The part of the rows that both the shared weights and the architecture have where nothing else is said."""
 
 
 class SearchSettings(BaseModel):
@@ -55,13 +58,20 @@ class SearchSettings(BaseModel):
     batch_size: int = Field(ge=2)
     lr: float = Field(gt=0, allow_inf_nan=False)
     lr_min: float = Field(ge=0, allow_inf_nan=False)
+    lr_warmup: int = Field(default=0, ge=0)
+    """In the first epochs of a stage the rate is lr * (epoch + 1) / lr_warmup, whatever the cosine says."""
     momentum: float = Field(default=0.9, ge=0, lt=1)
     nesterov: bool = False
     weight_decay: float = Field(default=3e-4, ge=0, allow_inf_nan=False)
     clip: float = Field(default=5.0, gt=0, allow_inf_nan=False)
     arch_lr: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    arch_clip: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    partial: int | None = Field(default=None, ge=1)
+    """One part in so many of the channels goes through the operations; None: the method's own."""
     examples: int | None = Field(default=None, ge=4)
     share: float | None = Field(default=None, gt=0, le=1)
+    arch_share: float = Field(default=HALF, gt=0, lt=1)
+    """The part of the searched rows that the architecture learns from, where it has rows of its own (bilevel)."""
     validation: float = Field(default=0.2, ge=0, lt=1)
     """The share held out to measure with; 0: none, as in most papers: figures are of rows that were learned from."""
     resolution: int | None = Field(default=None, ge=4)
@@ -81,15 +91,15 @@ class SearchSettings(BaseModel):
     checkpoint_seconds: float = Field(default=60.0, ge=0)
 
 
-def protocol_of(method: Method, space: Space) -> dict[str, Any]:
-    """The settings under which a method was published on such a space; empty where none are known."""
-    found = PUBLISHED.get((method.name, space.family))
-    return {} if found is None else dict(found.settings)
-
-
 def _followed(method: Method, space: Space, preset: str) -> dict[str, Any]:
     """What a preset takes from the published protocol: all, nothing, or what does not depend on length and size."""
-    published = protocol_of(method, space) if preset in AS_PUBLISHED else {}
+    found = published_for(method.name, space.family, preset)
+    if found is None and preset in ONLY_AS_PUBLISHED:
+        pairs = " or ".join(f"{name!r} on {family!r}" for name, family in PROTOCOLS[preset])
+        raise RequestError(
+            f"preset {preset!r} is a published search with {pairs}, not with {method.name!r} on {space.name!r}"
+        )
+    published = {} if found is None else dict(found.settings)
     for key in ("objective", "none"):
         published.pop(key, None)
     if preset == "medium":
@@ -123,11 +133,17 @@ def resolve(
         given["max_latency"] = read_milliseconds(given["max_latency"])
     schedule = method.schedule
     published = _followed(method, space, preset)
+    chosen = method.objective(objective or published_objective(method.name, space.family, preset))
+    if given.get("arch_share", HALF) != HALF and not chosen.halves:
+        raise RequestError(
+            f"arch_share is for objectives that give the architecture rows of its own, such as bilevel, not for "
+            f"{chosen.name!r}"
+        )
     values: dict[str, Any] = {
         "edition": EDITION,
         "space": name or space.name,
         "method": method.name,
-        "objective": method.objective(objective or published_objective(method.name, space.family)).name,
+        "objective": chosen.name,
         "data": data,
         "preset": preset,
         "batch_size": schedule.batch_size,
@@ -140,18 +156,31 @@ def resolve(
         **given,
     }
     values["size"] = {**space.search_sizes.get(preset, {}), **published.get("size", {}), **given.get("size", {})}
-    if given.get("share") is not None and "examples" not in given:
+    if "share" in given and "examples" not in given:
         values["examples"] = None
+    if "examples" in given and "share" not in given:
+        values["share"] = None
     epochs = values["epochs"]
     if isinstance(epochs, int):
-        known = given if "epochs" in given else {**published, **given}
-        if "schedule_epochs" not in known:
-            values["schedule_epochs"] = round(space.cosine_stretch * epochs)
-        if "warmup" not in known:
-            values["warmup"] = int(schedule.warmup * epochs)
+        values |= _lengths(epochs, method, space, published, given)
         if 1 <= epochs <= int(values["warmup"]) and method.geometry.moves:
             raise RequestError(f"{epochs} epochs leave none for the architecture after {values['warmup']} of warm-up")
     return checked(values)
+
+
+def _lengths(
+    epochs: int, method: Method, space: Space, published: Mapping[str, Any], given: Mapping[str, Any]
+) -> dict[str, int]:
+    """The settings counted in epochs that neither the protocol nor the caller says, for a search of this length.
+
+    A rate that rises at the start does so for the published part of the epochs, and then the warm-up is that too.
+    """
+    if published.get("epochs") == epochs:
+        given = {**published, **given}
+    found = {"schedule_epochs": round(space.cosine_stretch * epochs), "warmup": int(method.schedule.warmup * epochs)}
+    if "lr_warmup" in published:
+        found |= {key: published[key] * epochs // published["epochs"] for key in ("warmup", "lr_warmup")}
+    return {key: value for key, value in found.items() if key not in given}
 
 
 def read_settings(values: Mapping[str, Any]) -> SearchSettings:

@@ -16,7 +16,7 @@ class Step(Protocol):
     """One step of a search, handed to an `Objective`.
 
     Most objectives need `loss` and `descend` alone. Streams of data are "weights" and "architecture": the same rows in
-    other orders, or two halves of them where the objective says so (`halves`).
+    other orders, or two parts of them (by default halves) where the objective says so (`halves`).
     """
 
     epoch: int

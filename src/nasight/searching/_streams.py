@@ -42,7 +42,7 @@ class Streams:
         s, y = settings, dataset.train_y
         total = round(s.share * len(y)) if s.share is not None else min(s.examples or len(y), len(y))
         held_out = round(s.validation * total)
-        parts = [(total - held_out + 1) // 2, (total - held_out) // 2] if halves else [total - held_out]
+        parts = _cut(total - held_out, s.arch_share) if halves else [total - held_out]
         asked = [*parts, held_out] if s.validation else parts
         if min(asked) < max(2, dataset.n_classes):
             raise RequestError(
@@ -50,7 +50,7 @@ class Streams:
                 f"{' + '.join(map(str, asked))} rows needs one of each class in every part"
             )
         search = split_indices(y, asked, generator_for(s.seed, "split"))
-        # Nothing held out, as in papers: figures are of the half that the architecture learns from, or of a part.
+        # Nothing held out, as in papers: figures are of the rows that the architecture learns from, or of a part.
         validation = search.pop() if s.validation else search[-1] if halves else _part(search[0], y, s.seed)
         prepared = prepare(dataset, torch.cat(search))
         streams = {"weights": search[0], "architecture": search[-1]}
@@ -65,6 +65,12 @@ class Streams:
         size = math.ceil(len(shuffled) / parts_of_validation)
         self.validation = list(batches(x, y, size=size, mean=prepared.mean, std=prepared.std))
         self.candidate_batch = next(batches(x, y, size=CANDIDATE_BATCH, mean=prepared.mean, std=prepared.std))
+
+
+def _cut(rows: int, share: float) -> list[int]:
+    """How many rows the shared weights and the architecture get; a half row goes to the shared weights."""
+    architecture = math.ceil(share * rows - 0.5)
+    return [rows - architecture, architecture]
 
 
 def _part(rows: Tensor, labels: Tensor, seed: int) -> Tensor:

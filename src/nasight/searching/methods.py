@@ -246,8 +246,8 @@ def method_row(method: Method | str) -> Method:
     return METHODS[method]
 
 
-def check_fit(row: Method, space: Space) -> None:
-    """Refuse a space on which a method makes no sense."""
+def check_fit(row: Method, space: Space, partial: int | None = None) -> None:
+    """Refuse a space on which a method makes no sense; `partial` is one part of the channels in how many, if asked."""
     relaxation = row.relaxation
     if relaxation.edges and not space.edge_weights:
         raise RequestError(
@@ -255,6 +255,8 @@ def check_fit(row: Method, space: Space) -> None:
         )
     if relaxation.partial > 1 and not space.partial_channels:
         raise RequestError(f"method {row.name!r} needs partial channels, which space {space.name!r} does not have")
+    if partial is not None and partial > 1 and not space.partial_channels:
+        raise RequestError(f"partial is {partial}, but space {space.name!r} has no partial channels")
     if len(row.schedule.stages) > 1 and "cells" not in space.sizes:
         raise RequestError(f"method {row.name!r} adds cells from stage to stage, and space {space.name!r} has no cells")
     if any(stage.dropout for stage in row.schedule.stages) and not space.skip_dropout:

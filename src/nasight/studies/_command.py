@@ -9,8 +9,9 @@ from nasight.errors import RequestError
 from nasight.searching import Run, method_row, resolve
 
 FLAGS = (
-    "epochs", "schedule_epochs", "warmup", "batch_size", "lr", "lr_min", "weight_decay", "clip", "arch_lr", "examples",
-    "share", "validation", "resolution", "augment", "candidates", "max_params", "max_latency", "path",
+    "epochs", "schedule_epochs", "warmup", "lr_warmup", "batch_size", "lr", "lr_min", "weight_decay", "clip", "arch_lr",
+    "arch_clip", "examples", "share", "validation", "arch_share", "partial", "resolution", "augment", "candidates",
+    "max_params", "max_latency", "path",
 )  # fmt: skip
 
 

@@ -44,7 +44,7 @@ def search(
     data : a name, a file, a folder, arrays `(x, y)` or a `Dataset`; see `nasight.data.load`.
     objective : "erm", "bilevel", ...; by default the one the method was published with on such a space.
     out : the run folder.
-    preset : "tiny", "small", "medium" or "paper": size, amount of data and epochs together.
+    preset : "tiny", "small", "medium", "paper" or "imagenet": size, amount of data and epochs together.
     data_folder : the folder of the data sets that have names.
     overwrite : replace a run that is in `out`.
     progress : told of every step and epoch.

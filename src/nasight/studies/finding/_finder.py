@@ -455,10 +455,14 @@ class Leg:
             )
             for k in range(self.plan.searches)
         ]
+        self._proposer(f"{len(requests)} searches of {epochs} epochs")
         folders = self.f.workers.search(self.f.searches, requests)
         space = self.space if isinstance(self.f.spaces[SPACE], ModuleSpace) else None
         runs = [Run(folder, space=space) for folder in folders]
         return [run for run in runs if not run.result.get("unusable")]
+
+    def _proposer(self, what: str) -> None:
+        self.f.tell("proposer", {"what": what, "left": self.left()})
 
     def _search_epochs(self) -> int:
         """As planned, or as many as there is still time for."""
@@ -476,6 +480,7 @@ class Leg:
         Trust passes rows through the supernet for every other option: where there are many, the smallest margins of
         the weights say what is open.
         """
+        self._proposer("trust judges the decisions of a search")
         if sum(len(d.options) - 1 for d in self.space.decisions) > MOST_JUDGED:
             return close_seconds(self.space, run, self.f.allowed)
         try:
@@ -494,6 +499,7 @@ class Leg:
         drawn = at_random(self.space, self.f.allowed, number, generator, self.f.tries)
         if not drawn:
             return {}
+        self._proposer(f"{len(drawn)} architectures are scored")
         executor = self.f.workers.executor
         archs = [p.architecture for p in drawn]
         found = score(self.space, "naswot", self.data, architectures=archs, executor=executor, workers=1)
