@@ -75,7 +75,7 @@ LIKELIEST, RIVALS, SCORED, RANDOM, MUTATED = 0.35, 0.15, 0.05, 0.1, 0.2
 SEARCHED = 0.7
 """The part of the proposals' time that searches take."""
 FEWEST_PLACES = 2
-MOST_JUDGED = 30
+MOST_JUDGED, JUDGING_SECONDS = 30, 600.0
 JUDGED_BY = 256
 """Rows by which trust judges the decisions of a search."""
 LEADERS = 6
@@ -332,7 +332,8 @@ class Leg:
             how = _given(epochs=self.s.epochs)
             return plan_of_trainings(self.budget.trainings, rows=rows, controls=controls, **how)
         assert speed is not None
-        return plan(speed, self.left(), workers=self.f.count, rows=rows, classes=self.data.n_classes)
+        left = float(self.decide("planned", lambda: round(self.left(), 3)))
+        return plan(speed, left, workers=self.f.count, rows=rows, classes=self.data.n_classes)
 
     # Trainings
 
@@ -477,11 +478,12 @@ class Leg:
     def _open(self, run: Run) -> list[Proposal]:
         """Rivals where trust calls a decision open; none where the shared weights cannot be judged.
 
-        Trust passes rows through the supernet for every other option: where there are many, the smallest margins of
-        the weights say what is open.
+        Trust passes rows through the supernet for every other option: where there are many, or little time, the
+        smallest margins of the weights say what is open.
         """
-        self._proposer("trust judges the decisions of a search")
-        if sum(len(d.options) - 1 for d in self.space.decisions) > MOST_JUDGED:
+        self._proposer("open decisions of a search")
+        many = sum(len(d.options) - 1 for d in self.space.decisions) > MOST_JUDGED
+        if many or (self.budget.seconds or math.inf) < JUDGING_SECONDS:
             return close_seconds(self.space, run, self.f.allowed)
         try:
             decisions = explain(run, data=self.data, examples=JUDGED_BY).decisions
@@ -555,11 +557,10 @@ class Leg:
         return max(0, min(4 * planned, int(time * self.f.count / each) - controls))
 
     def _until(self, stage: str) -> float:
-        """Seconds until this stage should have ended."""
-        assert self.budget.seconds is not None
+        """Seconds until this stage should have ended, of those that were left when the plan was made."""
         order = list(SHARES)
         after = sum(SHARES[name] for name in order[order.index(stage) + 1 :])
-        return self.left() - after * self.budget.seconds
+        return self.left() - after * float(self.journal[f"planned {self.number}"])
 
     def _epoch_seconds(self) -> float:
         """Seconds per epoch of a training in the searched space, as they were up to now."""
