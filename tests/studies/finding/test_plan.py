@@ -65,7 +65,7 @@ def test_more_time_means_longer_trainings_first_and_more_candidates_then() -> No
 @pytest.mark.parametrize(("trainings", "epochs"), [(60, 8), (40, 3), (25, 1), (400, 30)])
 def test_a_plan_of_trainings_takes_no_more_than_it_has(trainings: int, epochs: int) -> None:
     found = plan_of_trainings(trainings, rows=1_000, epochs=epochs)
-    assert GRID + 2 * SEEDS + CONTROLS * len(found.rungs) + sum(found.places) <= trainings
+    assert GRID + 2 * SEEDS + CONTROLS * (len(found.rungs) + 1) + sum(found.places) <= trainings
     with pytest.raises(RequestError, match="the least is"):
         plan_of_trainings(12, rows=1_000, epochs=epochs)
 

@@ -219,7 +219,7 @@ TEMPLATE = """
   </div>
   <div>
     <h2>Take {{ values.taken.name }}</h2>
-    <p>It is trained: <span class="code">{{ values.trained }}</span>, the best of {{ values.taken.accuracies|length }}
+    <p>It is trained: <span class="code">{{ values.trained }}</span>, the first of {{ values.taken.accuracies|length }}
     seeds, {{ values.epochs|number }} epoch{{ "s" if values.epochs != 1 }} each. To use it on new files:</p>
     <div class="copy">
       <pre id="use">{{ values.command }}</pre>

@@ -35,7 +35,6 @@ from nasight.studies.finding._budget import Budget
 from nasight.studies.finding._journal import Journal
 from nasight.studies.finding._page import find_page
 from nasight.studies.finding._plan import (
-    CONTROLS,
     PER_TRAINING,
     SEEDS,
     SHARES,
@@ -74,6 +73,8 @@ SPACE, PLAIN, OWN = "space", "plain", "baseline"
 LIKELIEST, RIVALS, SCORED, RANDOM, MUTATED = 0.35, 0.15, 0.05, 0.1, 0.2
 SEARCHED = 0.7
 """The part of the proposals' time that searches take."""
+ANSWERED = 0.88
+"""The part of the last seconds that trainings take: the model, the page and the times of the front come after them."""
 FEWEST_PLACES = 2
 MOST_JUDGED, JUDGING_SECONDS = 30, 600.0
 JUDGED_BY = 256
@@ -328,7 +329,7 @@ class Leg:
     def _planned(self, speed: Speed | None) -> Plan:
         rows = len(self.data.train_y)
         if self.budget.trainings is not None:
-            controls = Race.seeds * len(self.f.spaces)
+            controls = len(self.f.spaces)
             how = _given(epochs=self.s.epochs)
             return plan_of_trainings(self.budget.trainings, rows=rows, controls=controls, **how)
         assert speed is not None
@@ -553,7 +554,7 @@ class Leg:
             return planned
         time = (self._until("race") - 0.5) / (len(self.plan.rungs) - rung)
         each = self._epoch_seconds() * self.plan.rungs[rung] + PER_TRAINING
-        controls = sum(race.seeds for c in race.candidates.values() if c.control) or CONTROLS
+        controls = sum(c.control for c in race.candidates.values()) * (race.seeds if rung == 0 else 1)
         return max(0, min(4 * planned, int(time * self.f.count / each) - controls))
 
     def _until(self, stage: str) -> float:
@@ -627,7 +628,7 @@ class Leg:
         # All rows learn now, not all but those that judged.
         epoch = sum(max(t - PER_TRAINING, 0.3 * t) / self.plan.rungs[last] / (1 - JUDGE_SHARE) for t in took)
         rounds = math.ceil(2 * SEEDS / self.f.count) / (2 * SEEDS)
-        usable = 0.95 * self.left() - rounds * 2 * SEEDS * PER_TRAINING
+        usable = ANSWERED * self.left() - rounds * 2 * SEEDS * PER_TRAINING
         return max(self.plan.rungs[0], min(2 * self.plan.epochs, int(usable / (rounds * SEEDS * epoch))))
 
     def _result(
@@ -643,8 +644,8 @@ class Leg:
         epochs: int,
     ) -> dict[str, Any]:
         accuracies = {name: [round(o.accuracy, 4) for o in found] for name, found in sides.items()}
-        best = max(range(SEEDS), key=lambda k: (sides[taken.architecture][k].accuracy, -k))
-        place = requests[taken.architecture][best].place
+        # The first seed, whatever came out: the best of three on the test part would be chosen by it.
+        place = requests[taken.architecture][0].place
         assert place is not None
         trained = str(place)[len(str(self.f.folder.path)) + 1 :]
         result: dict[str, Any] = {

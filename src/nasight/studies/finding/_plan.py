@@ -23,8 +23,8 @@ LEAST_RUNG = 3
 NARROWING = 3
 FEWEST_RACED = 4
 SCORED = 30
-CONTROLS = 4
-"""Trainings of the controls on every rung: the space's reference and a plain network, twice each."""
+CONTROLS = 2
+"""The space's reference and a plain network; on the lowest rung each is trained twice."""
 MOST_PLACES = 200
 SLACK = 0.93
 """Clocks are noisy: so much of the budget is planned with."""
@@ -120,7 +120,8 @@ def plan(
     epoch = examples * per_row
     race = shares["race"] * work
     # Every rung gets the same share of the race.
-    counts = [race / len(rungs) / (e * epoch + PER_TRAINING) - CONTROLS for e in rungs]
+    beside = [CONTROLS * (2 if i == 0 else 1) for i in range(len(rungs))]
+    counts = [race / len(rungs) / (e * epoch + PER_TRAINING) - c for e, c in zip(rungs, beside, strict=True)]
     places = tuple(max(2, min(MOST_PLACES // NARROWING**i, int(count))) for i, count in enumerate(counts))
     searches = workers if seconds < 1_800 else 2 * workers
     propose = shares["propose"] * work
@@ -130,17 +131,18 @@ def plan(
     expected = {
         "recipe": GRID * (recipe_epochs * epoch + PER_TRAINING) / workers,
         "propose": (searches * search_epochs * examples * speed.search + scored * speed.score) / workers,
-        "race": sum((n + CONTROLS) * (e * epoch + PER_TRAINING) for n, e in zip(places, rungs, strict=True)) / workers,
+        "race": sum((n + c) * (e * epoch + PER_TRAINING) for n, c, e in zip(places, beside, rungs, strict=True))
+        / workers,
         "answer": 2 * SEEDS * (epochs * epoch + PER_TRAINING) / workers,
     }
     return Plan(examples, epochs, rungs, places, searches, search_epochs, scored, recipe_epochs, expected)
 
 
 def plan_of_trainings(trainings: int, *, rows: int, epochs: int = FEWEST_EPOCHS, controls: int = CONTROLS) -> Plan:
-    """The plan for a number of trainings, in which no clock plays a role; `controls` of them on every rung."""
+    """The plan for a number of trainings, in which no clock plays a role; `controls` is how many run along."""
     short = max(1, round(epochs / NARROWING))
     rungs = tuple(sorted({short, epochs}))
-    left = trainings - GRID - 2 * SEEDS - controls * len(rungs)
+    left = trainings - GRID - 2 * SEEDS - controls * (len(rungs) + 1)
     if left < FEWEST_RACED * len(rungs):
         least = trainings - left + FEWEST_RACED * len(rungs)
         raise TooSmall(f"{trainings} trainings are too few for recipe, race and answer: the least is {least}")

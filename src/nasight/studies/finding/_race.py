@@ -82,7 +82,7 @@ class Race:
     ----------
     places : how many candidates each rung has time for, controls not counted.
     level : of the intervals by which candidates leave.
-    seeds : how often controls are trained on each rung; their spread is the noise of a seed.
+    seeds : how often controls are trained on the lowest rung; their spread is the noise of a seed.
     flexible : whether twice as many may stay where a rung predicted nothing.
     """
 
@@ -120,7 +120,9 @@ class Race:
         wanted = []
         for candidate in self.active():
             for seed in range(self.seeds if candidate.control else 1):
-                steps = (Entry(candidate.architecture, rung, seed) for rung in range(self.rung + 1))
+                # Further seeds of a control on the lowest rung alone: they measure the noise of a seed.
+                rungs = range(self.rung + 1 if seed == 0 else 1)
+                steps = (Entry(candidate.architecture, rung, seed) for rung in rungs)
                 missing = next((entry for entry in steps if entry not in self.outcomes), None)
                 if missing is not None:
                     wanted.append(missing)
