@@ -67,24 +67,10 @@ def test_json_is_one_object_and_a_finished_find_is_read_again(
 
 
 @pytest.mark.slow
-def test_a_budget_of_time_that_is_too_small_is_refused_and_more_time_goes_on(
+def test_a_budget_that_is_too_small_says_what_the_least_is_and_leaves_nothing(
     rows: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = str(tmp_path / "r")
     assert run("find", "--data", rows, "--budget", "1s", "--workers", "1", "--out", out) == 2
     assert "the least is about" in capsys.readouterr().err
     assert not Path(out).exists()
-    # A slow machine needs more: it says so, and then it gets it.
-    seconds = 40
-    while run("find", "--data", rows, "--budget", f"{seconds}s", "--workers", "1", "--out", out, "--json") == 2:
-        assert "the least is about" in capsys.readouterr().err
-        seconds *= 2
-    first = json.loads(capsys.readouterr().out)
-    assert first["budget"] == seconds
-    assert run("find", "--resume", out, "--budget", "+1s", "--json") == 2
-    assert "the least is about" in capsys.readouterr().err
-    while run("find", "--resume", out, "--budget", f"+{seconds}s", "--json") == 2:
-        seconds *= 2
-    second = json.loads(capsys.readouterr().out)
-    assert second["legs"] > 1
-    assert second["trainings"] > first["trainings"]
