@@ -95,7 +95,7 @@ def _place() -> str:
     frame, test = sys._getframe(2), "?"
     while frame is not None:
         name = frame.f_code.co_filename
-        if "/nasight/" in name and "/site-packages/" not in name:
+        if "/nasight/" in name and "/site-packages/" not in name and not name.endswith("compute/_device.py"):
             return f"{name.split('/nasight/', 1)[1]}:{frame.f_lineno}"
         if test == "?" and "/tests/" in name and not name.endswith("fakegpu.py"):
             test = f"{Path(name).name}:{frame.f_lineno}"

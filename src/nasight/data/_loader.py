@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from nasight.compute import to_device
 from nasight.data._augment import Augment, crop_and_flip, cut
 from nasight.data._dataset import Dataset
+from nasight.data._feed import Feed
 from nasight.errors import RequestError
 from nasight.reproducible import generator_for
 
@@ -53,6 +55,7 @@ class Loader:
         self.seed, self.stream, self.augment = seed, stream, augment
         self.steps = len(y) // self.batch_size if drop_last else -(-len(y) // self.batch_size)
         self._normalize = _Normalize(x, mean, std)
+        self._feed = Feed()
         self._order: tuple[int, Tensor] | None = None
 
     def batch(self, epoch: int, step: int) -> tuple[Tensor, Tensor]:
@@ -64,7 +67,14 @@ class Loader:
             self._order = epoch, torch.randperm(len(self.y), generator=generator)
         rows = self._order[1][step * self.batch_size : (step + 1) * self.batch_size]
         noise = generator_for(self.seed, self.stream, epoch, step)
-        return _examples(self.x[rows], self._normalize, self.augment, noise), self.y[rows]
+        ahead = self._order[1][(step + 1) * self.batch_size : (step + 2) * self.batch_size]
+        x, y = self._feed(self.x, self.y, rows, ahead)
+        return _examples(x, self._normalize, self.augment, noise), y
+
+    def to(self, device: torch.device) -> Loader:
+        """Give batches on this device from now on; the rows are kept there if they fit, else read ahead."""
+        self._feed = Feed(device, self.x, self.y)
+        return self
 
     def epoch(self, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
         """All batches of an epoch."""
@@ -224,6 +234,8 @@ class _Normalize:
         self.scale = (1 / (std.double() * unit)).float().view(shape)
 
     def __call__(self, x: Tensor) -> Tensor:
+        if self.center.device != x.device:
+            self.center, self.scale = to_device((self.center, self.scale), x.device)
         return (x - self.center).mul_(self.scale).contiguous()
 
 

@@ -195,14 +195,15 @@ def _row(engine: Engine, epoch: int, start: float) -> dict[str, Any]:
     """What an epoch came to: both splits, entropy, the derived architecture and what discretizing it costs."""
     arch = engine.derive(epoch, candidates=min(CANDIDATES_WHILE_SEARCHING, engine.settings.candidates))
     unusable = engine.space.usable(arch)
-    relaxed = engine.evaluate(None, epoch).means("valid")
+    relaxed, discrete = engine.evaluate(None, epoch), None if unusable else engine.evaluate(arch, epoch)
+    engine.settle(relaxed, *([discrete] if discrete else []))
     weights = engine.weights()
-    row: dict[str, Any] = {"epoch": epoch, **engine.tallies["weights"].means("train"), **relaxed}
+    row: dict[str, Any] = {"epoch": epoch, **engine.tallies["weights"].means("train"), **relaxed.means("valid")}
     if engine.tallies["architecture"].count:
         row |= engine.tallies["architecture"].means("arch")
     row["discrete_loss"] = row["discrete_accuracy"] = row["drop"] = None
-    if unusable is None:
-        row |= engine.evaluate(arch, epoch).means("discrete")
+    if discrete is not None:
+        row |= discrete.means("discrete")
         row["drop"] = row["valid_accuracy"] - row["discrete_accuracy"]
     each = entropies(weights, engine.groups)
     return {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -87,6 +87,9 @@ class SearchSettings(BaseModel):
     params_size: dict[str, int] = {}
     path: str = "fast"
     seed: int = Field(default=0, ge=0)
+    device: str = "cpu"
+    """Where the supernet is; a resumed run may be on another one."""
+    precision: Literal["32", "bf16", "16"] = "32"
     threads: int = Field(ge=1)
     checkpoint_seconds: float = Field(default=60.0, ge=0)
 
