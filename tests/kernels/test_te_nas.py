@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
@@ -146,6 +148,21 @@ def test_the_released_score_of_knas_follows_single_numbers_through_two_halves(mo
                 sum((a - sum(first) / 3) * (b - sum(second) / 3) for a, b in zip(first, second, strict=True)) / 36
             )
     assert s.knas_released(net, x, y) == pytest.approx(expected)
+
+
+def test_scores_of_an_earlier_definition_are_computed_anew(tmp_path: Path) -> None:
+    table = (torch.randn(60, 5).numpy(), (torch.arange(60) % 3).numpy())
+    again = partial(score, "mlp", "condition,params", table, sample=2, size={"width": 16}, batch=8, workers=1)
+    found = again(out=tmp_path / "s")
+    place = tmp_path / "s" / "scores.jsonl"
+    lines = [json.loads(line) for line in place.read_text().splitlines()]
+    for line in lines:
+        line["scores"] = {"condition": 7.0, "params": 5.0}
+        del line["versions"]
+    place.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    second = again(out=tmp_path / "s")
+    assert second.values["condition"] == found.values["condition"]
+    assert second.values["params"] == [5.0, 5.0]
 
 
 def test_te_nas_scores_other_spaces_and_rows_that_are_no_images() -> None:

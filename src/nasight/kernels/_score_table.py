@@ -43,6 +43,7 @@ class Score:
     ranks : names of other scores; this one is then the sum of the ranks by them.
     thin : measured on the smallest network of the space and crops of 3 x 3 pixels, where patterns can coincide.
     small : measured on networks of the space's `prune_size`, unless another size than the space's own is asked for.
+    version : raised when the definition changes: scores of another version in a folder are computed anew.
     init : initial weights, "own" for those that the network draws itself; see `INITS`.
     """
 
@@ -58,6 +59,7 @@ class Score:
     thin: bool = False
     init: str = "own"
     small: bool = False
+    version: int = 1
 
     def __post_init__(self) -> None:
         if self.direction not in ("high", "low"):
@@ -97,6 +99,7 @@ ROWS = (
         paper="Chen et al. 2021",
         small=True,
         init="fan-out",
+        version=2,
     ),
     Score(
         "regions",
@@ -108,6 +111,7 @@ ROWS = (
         worst=0.0,
         thin=True,
         init="fan-in",
+        version=2,
     ),
     Score(
         "te-nas",

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from nasight.errors import RequestError, RunError
 from nasight.kernels._score_table import Score
@@ -23,6 +23,8 @@ class Line(TypedDict):
     scores: dict[str, float]
     seconds: dict[str, float]
     failed: dict[str, str]
+    versions: NotRequired[dict[str, int]]
+    """Of scores whose definition has changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +182,7 @@ class ScoreFolder:
             os.truncate(path, len(whole))
         try:
             for line in whole.decode().splitlines():
-                self._join(json.loads(line))
+                self._join(_current(json.loads(line)))
         except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
             raise RequestError(f"{path} is damaged: {error}") from error
 
@@ -191,3 +193,15 @@ class ScoreFolder:
             known["seconds"].update(line["seconds"])
             known["failed"].update(line["failed"])
         return known
+
+
+def _current(line: Line) -> Line:
+    """The line without the scores of another version of their definition."""
+    from nasight.kernels._score_table import SCORES
+
+    versions = line.get("versions", {})
+    for name in list(line["scores"]):
+        if name in SCORES and SCORES[name].version != versions.get(name, 1):
+            for found in (line["scores"], line["seconds"], line["failed"]):
+                found.pop(name, None)  # type: ignore[attr-defined]
+    return line

@@ -98,6 +98,7 @@ def _space(name: str, options: tuple[tuple[str, Any], ...]) -> Space:
 def _line(job: ScoreJob, space: Space, rows: list[Score], form: str, text: str) -> Line:
     arch = space.parse(text)
     line: Line = {"form": form, "architecture": text, "scores": {}, "seconds": {}, "failed": {}}
+    line["versions"] = {row.name: row.version for row in rows if row.version > 1}
     unusable = space.usable(arch)
     for row in rows:
         start = time.perf_counter()
