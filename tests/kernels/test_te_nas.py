@@ -107,7 +107,7 @@ def test_the_rows_of_te_nas_have_the_published_initial_weights_batches_and_sizes
     assert load("nasbench201").prune_size == {"channels": 3, "cells": 1}
     torch.manual_seed(0)
     wide = reinitialize(nn.Conv2d(64, 256, 3), "fan-out")
-    assert float(wide.weight.square().mean()) == pytest.approx(2 / (256 * 9), rel=0.05)  # type: ignore[union-attr]
+    assert float(wide.weight.detach().square().mean()) == pytest.approx(2 / (256 * 9), rel=0.05)  # type: ignore[union-attr]
 
 
 def test_crops_are_nine_neighbors_of_one_color_of_an_image() -> None:
