@@ -120,7 +120,7 @@ def _epoch(
         losses.append(float(loss.detach()))
         with torch.no_grad():
             for p, grad in zip(parameters, torch.autograd.grad(loss, parameters), strict=True):
-                p -= step * grad
+                p.sub_(step * grad)
     return errors, losses, kept
 
 

@@ -203,5 +203,5 @@ def _current(line: Line) -> Line:
     for name in list(line["scores"]):
         if name in SCORES and SCORES[name].version != versions.get(name, 1):
             for found in (line["scores"], line["seconds"], line["failed"]):
-                found.pop(name, None)  # type: ignore[attr-defined]
+                found.pop(name, None)
     return line

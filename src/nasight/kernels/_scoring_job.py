@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import isfinite
@@ -125,7 +125,7 @@ def _network(job: ScoreJob, space: Space, text: str, row: Score) -> tuple[nn.Mod
     """A network of its own for every metric, all with the same initial weights, and the examples it is scored on."""
     x, y = job.data
     arch, size, batch = space.parse(text), dict(job.size), job.batch or row.batch
-    build = space.network
+    build: Callable[..., nn.Module] = space.network
     if row.thin:
         assert job.crops is not None
         x, batch, build = job.crops, row.batch, space.thin_network

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from math import isfinite
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -140,7 +141,7 @@ class _Measure:
         self.crops = images[:number]
         if images.dim() == 4:
             self.crops = crops(images, number, generator_for(seed, "crops"))
-        sizes = dict(size) if size is not None else dict(space.prune_size or space.score_size)
+        sizes: dict[str, Any] = dict(size if size is not None else space.prune_size or space.score_size)
         self.supernet = space.pruning_supernet(tuple(x.shape[1:]), classes, **sizes)
         self.thin = space.pruning_supernet(tuple(self.crops.shape[1:]), classes, thin=True)
         self.drawn: tuple[int, int] | None = None

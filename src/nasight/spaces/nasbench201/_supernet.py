@@ -151,8 +151,9 @@ class MixedCell(nn.Module):
         if name == "avg_pool_3x3":
             return F.avg_pool2d(x, 3, 1, 1, count_include_pad=False)
         out = F.conv2d(F.relu(x), self.kernels[name][edge], padding=KERNELS[name] // 2)
-        own = (self.scales[name][edge], self.biases[name][edge]) if name in self.scales else (None, None)
-        return F.batch_norm(out, None, None, *own, training=True)
+        scale = self.scales[name][edge] if name in self.scales else None
+        bias = self.biases[name][edge] if name in self.biases else None
+        return F.batch_norm(out, None, None, scale, bias, training=True)
 
     def fast(
         self,
