@@ -86,7 +86,19 @@ class SearchOptions(TypedDict, total=False):
         Setting("Learning rate of the architecture (default: the published one, scaled by 1/sqrt(steps)).", LEARNING),
     ]
     arch_clip: Annotated[float, Setting("Largest gradient norm of the architecture (default: any).", LEARNING)]
-    augment: Annotated[bool, Setting("Random crops and flips, as the data set allows.", LEARNING)]
+    augment: Annotated[
+        bool | Callable[[Any], Any],
+        Setting("Random crops and flips, as the data set allows; in Python also a function of a batch.", LEARNING),
+    ]
+    class_weights: Annotated[
+        str, Setting("balanced: every class counts alike in the loss, however many rows it has.", LEARNING)
+    ]
+    metric: Annotated[
+        str | Callable[[Any, Any], Any],
+        Setting("The score: accuracy, balanced accuracy, F1, R2; in Python also (predictions, y) -> score.", LEARNING),
+    ]
+    loss: Annotated[Callable[[Any, Any], Any], Setting("Python only: (outputs, y) -> the mean loss.", LEARNING)]
+    optimizer: Annotated[Callable[[Any], Any], Setting("Python only: parameters -> a torch optimizer.", LEARNING)]
     candidates: Annotated[
         int,
         Setting("Architectures that compete at the end (rs-ws, ...), or are scored (eigen, knas, ...).", LEARNING, "N"),
@@ -129,7 +141,19 @@ class TrainOptions(TypedDict, total=False):
     nesterov: Annotated[bool, Setting("Nesterov's form of the momentum.", LEARNING)]
     weight_decay: Annotated[float, Setting("Weight decay.", LEARNING)]
     clip: Annotated[float | None, Setting("Largest gradient norm.", LEARNING)]
-    augment: Annotated[bool, Setting("Random crops and flips, as the data set allows.", LEARNING)]
+    augment: Annotated[
+        bool | Callable[[Any], Any],
+        Setting("Random crops and flips, as the data set allows; in Python also a function of a batch.", LEARNING),
+    ]
+    class_weights: Annotated[
+        str, Setting("balanced: every class counts alike in the loss, however many rows it has.", LEARNING)
+    ]
+    metric: Annotated[
+        str | Callable[[Any, Any], Any],
+        Setting("The score: accuracy, balanced accuracy, F1, R2; in Python also (predictions, y) -> score.", LEARNING),
+    ]
+    loss: Annotated[Callable[[Any, Any], Any], Setting("Python only: (outputs, y) -> the mean loss.", LEARNING)]
+    optimizer: Annotated[Callable[[Any], Any], Setting("Python only: parameters -> a torch optimizer.", LEARNING)]
     cutout: Annotated[int, Setting("Side of the hole cut out of images.", LEARNING, "PIXELS")]
     auxiliary: Annotated[bool, Setting("A second head that helps training (darts).", LEARNING)]
     drop_path: Annotated[float, Setting("Probability of dropping a path at the end (darts).", LEARNING)]

@@ -4,17 +4,21 @@ from nasight.data._arrays import examples, from_arrays
 from nasight.data._augment import Augment, augment
 from nasight.data._dataset import Dataset
 from nasight.data._download import get
+from nasight.data._figures import figure_lines, figures, majority_warning
 from nasight.data._files import Available, available, load
-from nasight.data._loader import Loader, Prepared, batches, prepare
+from nasight.data._loader import Loader, Prepared, Transform, batches, prepare
 from nasight.data._registry import REGISTERED as FORMATS
 from nasight.data._registry import DataFormat, formats, register
 from nasight.data._rows import Rows, rows
 from nasight.data._sources import data_folder
 from nasight.data._split import split_indices
+from nasight.data._task import KINDS, METRICS, Task, Units
 from nasight.data._unlabeled import holds_rows, image_files, read_image, read_rows
 
 __all__ = [
     "FORMATS",
+    "KINDS",
+    "METRICS",
     "Augment",
     "Available",
     "DataFormat",
@@ -22,17 +26,23 @@ __all__ = [
     "Loader",
     "Prepared",
     "Rows",
+    "Task",
+    "Transform",
+    "Units",
     "augment",
     "available",
     "batches",
     "data_folder",
     "examples",
+    "figure_lines",
+    "figures",
     "formats",
     "from_arrays",
     "get",
     "holds_rows",
     "image_files",
     "load",
+    "majority_warning",
     "prepare",
     "read_image",
     "read_rows",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -11,7 +11,9 @@ from torch import Tensor
 from nasight.data._augment import Augment, crop_and_flip, cut
 from nasight.data._dataset import Dataset
 from nasight.errors import RequestError
-from nasight.reproducible import generator_for
+from nasight.reproducible import generator_for, seeded
+
+Transform = Callable[[Tensor], Tensor]
 
 
 class Loader:
@@ -28,6 +30,7 @@ class Loader:
     stream : what the batches are for, such as "train"; streams are independent of each other.
     augment : random changes of the images; None for none.
     drop_last : whether a short last batch is left out.
+    transform : a function of one's own that changes a batch before it is normalized, in place of `augment`.
 
     >>> x, y = torch.zeros(10, 2), torch.arange(10) % 2
     >>> loader = Loader(x, y, batch_size=4, mean=torch.zeros(2), std=torch.ones(2), seed=0, stream="train")
@@ -47,10 +50,12 @@ class Loader:
         stream: str,
         augment: Augment | None = None,
         drop_last: bool = True,
+        transform: Transform | None = None,
     ) -> None:
         _check(x, y, batch_size, augment)
         self.x, self.y, self.batch_size = x, y, min(batch_size, len(y))
-        self.seed, self.stream, self.augment = seed, stream, augment
+        self.seed, self.stream, self.augment = seed, stream, augment if transform is None else None
+        self.transform = transform
         self.steps = len(y) // self.batch_size if drop_last else -(-len(y) // self.batch_size)
         self._normalize = _Normalize(x, mean, std)
         self._order: tuple[int, Tensor] | None = None
@@ -64,7 +69,18 @@ class Loader:
             self._order = epoch, torch.randperm(len(self.y), generator=generator)
         rows = self._order[1][step * self.batch_size : (step + 1) * self.batch_size]
         noise = generator_for(self.seed, self.stream, epoch, step)
-        return _examples(self.x[rows], self._normalize, self.augment, noise), self.y[rows]
+        return _examples(self._own(self.x[rows], epoch, step), self._normalize, self.augment, noise), self.y[rows]
+
+    def _own(self, x: Tensor, epoch: int, step: int) -> Tensor:
+        """The batch as a function of the caller's own changes it; torch's random numbers follow from the seed there."""
+        if self.transform is None:
+            return x
+        with seeded(self.seed, self.stream, epoch, step):
+            found = self.transform(x)
+        if not isinstance(found, Tensor) or found.shape != x.shape:
+            got = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+            raise RequestError(f"augment must give a batch of shape {tuple(x.shape)} as it got, got {got}")
+        return found.to(x.dtype)
 
     def epoch(self, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
         """All batches of an epoch."""
@@ -124,6 +140,7 @@ class Prepared:
         augment: bool = True,
         cutout: int = 0,
         drop_last: bool = True,
+        transform: Transform | None = None,
     ) -> Loader:
         """Training batches, augmented as the data set declares.
 
@@ -133,6 +150,7 @@ class Prepared:
         rows : the numbers of the training rows to use; all by default.
         augment : whether images are augmented.
         cutout : the side, in pixels, of a square hole; 0 for none.
+        transform : as in `Loader`.
         """
         x, y = self.dataset.train_x, self.dataset.train_y
         if rows is not None:
@@ -150,6 +168,7 @@ class Prepared:
             stream=stream,
             augment=declared,
             drop_last=drop_last,
+            transform=transform,
         )
 
     def batches(self, part: str = "test", *, size: int, rows: Tensor | None = None) -> Iterator[tuple[Tensor, Tensor]]:

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nasight.architecture import Architecture
 from nasight.data import Dataset
 from nasight.errors import RequestError, RunError
 from nasight.geometry import Distribution
+from nasight.own import OwnParts, own_optimizer
 from nasight.reproducible import generator_for, seeded
 from nasight.searching._engine_step import EngineStep
 from nasight.searching._questions import Policy, Questions
@@ -35,14 +35,19 @@ PROBES = 8
 class Engine:
     """One search in progress."""
 
-    def __init__(self, settings: SearchSettings, space: Space, dataset: Dataset, method: Method) -> None:
-        self.settings, self.space, self.method = settings, space, method
+    def __init__(
+        self, settings: SearchSettings, space: Space, dataset: Dataset, method: Method, own: OwnParts | None = None
+    ) -> None:
+        self.settings, self.space, self.method, self.own = settings, space, method, own or OwnParts()
         self.objective = self.method.objective(settings.objective)
         self.relaxation = self.method.relaxation
         check_fit(self.method, space, settings.partial)
         self.dataset = resized(dataset, settings.resolution)
-        streams = Streams(settings, self.dataset, halves=self.objective.halves)
-        self.loaders, self.validation = streams.loaders, streams.validation
+        streams = Streams(settings, self.dataset, halves=self.objective.halves, transform=self.own.augment)
+        self.loaders, self.validation, self.validation_y = streams.loaders, streams.validation, streams.validation_y
+        self.judge_task = self.task = self.dataset.task.with_own(self.own.loss, self.own.metric)
+        if settings.class_weights == "balanced":
+            self.task = self.task.balanced(streams.learned_y, self.dataset.n_classes)
         self.candidate_batch = streams.candidate_batch
         self.steps = self.loaders["weights"].steps
         self.phase = self.objective.phase(self.steps)
@@ -80,9 +85,8 @@ class Engine:
         """What the architecture parameters are about: groups of the supernet, or the questions of a distribution."""
         self.params = geometry.initial(self.theta_groups, self.generator("theta", *keys))
         self._policy = Policy(geometry, questions, self.params) if isinstance(geometry, Distribution) else None
-        self.weight_optimizer = torch.optim.SGD(
-            self.supernet.parameters(), s.lr, momentum=s.momentum, nesterov=s.nesterov, weight_decay=s.weight_decay
-        )
+        self.weight_optimizer = self._optimizer()
+        self.base_rates = [float(group["lr"]) for group in self.weight_optimizer.param_groups]
         self.arch_lr = 0.0
         self.arch_optimizer: torch.optim.Optimizer | None = None
         if geometry.moves:
@@ -90,6 +94,12 @@ class Engine:
             self.arch_optimizer = geometry.optimizer(
                 self.params, self.theta_groups, lr=self.arch_lr, steps=self._arch_steps
             )
+
+    def _optimizer(self) -> torch.optim.Optimizer:
+        s, parameters = self.settings, self.supernet.parameters()
+        if self.own.optimizer is not None:
+            return own_optimizer(self.own, parameters)
+        return torch.optim.SGD(parameters, s.lr, momentum=s.momentum, nesterov=s.nesterov, weight_decay=s.weight_decay)
 
     @property
     def _arch_steps(self) -> int:
@@ -201,7 +211,8 @@ class Engine:
         rate = s.lr_min + 0.5 * (s.lr - s.lr_min) * (1 + math.cos(turn))
         if (done := epoch - span.first + 1) <= s.lr_warmup:
             rate = s.lr * done / s.lr_warmup
-        self.weight_optimizer.param_groups[0]["lr"] = rate
+        for group, base in zip(self.weight_optimizer.param_groups, self.base_rates, strict=True):
+            group["lr"] = rate if self.own.optimizer is None else base * rate / s.lr
         self._measure_rate(epoch)
         self.tallies = {stream: Tally() for stream in STREAMS}
 
@@ -215,7 +226,7 @@ class Engine:
 
     @torch.no_grad()
     def evaluate(self, arch: Architecture | None, epoch: int) -> Tally:
-        """Validation loss and accuracy of the relaxed supernet, or of one architecture under its shared weights."""
+        """Validation loss and score of the relaxed supernet, or of one architecture under its shared weights."""
         self.supernet.eval()
         tally = Tally()
         fixed = None if arch is None else self.space.encode(arch, edges=self.relaxation.edges)
@@ -223,16 +234,16 @@ class Engine:
             generator = self.generator("evaluation", epoch, index)
             weights = fixed if fixed is not None else self.relaxed(epoch, generator=generator, learn=False)
             logits = self.supernet(x, weights)
-            tally.add(F.cross_entropy(logits, y), logits, y)
+            tally.add(self.judge_task.loss(logits, y), self.judge_task.rows(logits, y, self.validation_y))
         self.supernet.train()
         return tally
 
     @torch.no_grad()
     def correct(self, arch: Architecture) -> Tensor:
-        """Which validation examples one architecture gets right under the shared weights: (examples,)."""
+        """The scores of validation examples with one architecture under the shared weights: (examples,)."""
         self.supernet.eval()
         weights = self.space.encode(arch, edges=self.relaxation.edges)
-        found = [self.supernet(x, weights).argmax(1) == y for x, y in self.validation]
+        found = [self.judge_task.rows(self.supernet(x, weights), y, self.validation_y) for x, y in self.validation]
         self.supernet.train()
         return torch.cat(found)
 
@@ -248,8 +259,8 @@ class Engine:
         for index, arch in enumerate(proposed):
             if self.space.usable(arch) is None:
                 logits = self.supernet(x, self.space.encode(arch, edges=self.relaxation.edges))
-                right = int((logits.argmax(1) == y).sum())
-                scored.append((right, -float(F.cross_entropy(logits, y)), -index, arch))
+                right = self.judge_task.rows(logits, y).sum().item()
+                scored.append((right, -float(self.judge_task.loss(logits, y)), -index, arch))
         self.supernet.train()
         if not scored:
             raise RunError(f"none of {candidates} candidates of {self.space.name!r} is a network")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
+from nasight.data import Task
 from nasight.spaces import Supernet
 
 
@@ -34,7 +34,7 @@ class PerExample:
 
 
 def example_gradients(
-    supernet: Supernet, weights: dict[str, Tensor], x: Tensor, y: Tensor, **how: Any
+    supernet: Supernet, weights: dict[str, Tensor], x: Tensor, y: Tensor, task: Task | None = None, **how: Any
 ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
     """Mean loss, logits, and for each group of weights what each example asks for: (examples, rows, options).
 
@@ -51,7 +51,7 @@ def example_gradients(
         logits = supernet(x, stand_ins, skip_zeros=True, **how)
     finally:
         supernet.path = path
-    loss = F.cross_entropy(logits, y, reduction="sum")
+    loss = (task or Task()).loss(logits, y, reduction="sum")
     grads = torch.autograd.grad(loss, [c.copies for c in copies.values()])
     return loss.detach() / len(y), logits.detach(), dict(zip(copies, grads, strict=True))
 

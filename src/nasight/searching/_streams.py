@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nasight.data import Augment, Dataset, Loader, batches, prepare, split_indices
+from nasight.data import Augment, Dataset, Loader, Transform, batches, prepare, split_indices
 from nasight.errors import RequestError
 from nasight.reproducible import generator_for
 from nasight.searching._settings import SearchSettings
@@ -21,15 +21,16 @@ CANDIDATE_BATCH = 512
 
 
 class Tally:
-    """Loss and accuracy, summed over examples."""
+    """Loss and score (accuracy), summed over examples."""
 
-    def __init__(self, loss: float = 0.0, right: int = 0, count: int = 0) -> None:
+    def __init__(self, loss: float = 0.0, right: float = 0, count: int = 0) -> None:
         self.loss, self.right, self.count = loss, right, count
 
-    def add(self, loss: Tensor, logits: Tensor, labels: Tensor) -> None:
-        self.loss += float(loss) * len(labels)
-        self.right += int((logits.argmax(1) == labels).sum())
-        self.count += len(labels)
+    def add(self, loss: Tensor, scores: Tensor) -> None:
+        """A mean loss, and the scores of its rows (n,), such as whether each is right."""
+        self.loss += float(loss) * len(scores)
+        self.right += scores.sum().item()
+        self.count += len(scores)
 
     def means(self, prefix: str) -> dict[str, float]:
         return {f"{prefix}_loss": self.loss / self.count, f"{prefix}_accuracy": 100.0 * self.right / self.count}
@@ -38,16 +39,19 @@ class Tally:
 class Streams:
     """A share of the training data, cut into search and validation rows."""
 
-    def __init__(self, settings: SearchSettings, dataset: Dataset, *, halves: bool) -> None:
-        s, y = settings, dataset.train_y
+    def __init__(
+        self, settings: SearchSettings, dataset: Dataset, *, halves: bool, transform: Transform | None = None
+    ) -> None:
+        s, y = settings, dataset.strata
         total = round(s.share * len(y)) if s.share is not None else min(s.examples or len(y), len(y))
         held_out = round(s.validation * total)
         parts = _cut(total - held_out, s.arch_share) if halves else [total - held_out]
         asked = [*parts, held_out] if s.validation else parts
-        if min(asked) < max(2, dataset.n_classes):
+        if min(asked) < max(2, dataset.fewest):
+            needs = "one of each class" if dataset.task.kind == "classes" else "two rows"
             raise RequestError(
-                f"{total} training rows are too few for {dataset.n_classes} classes: the split into "
-                f"{' + '.join(map(str, asked))} rows needs one of each class in every part"
+                f"{total} training rows are too few for {dataset.outputs_text}: the split into "
+                f"{' + '.join(map(str, asked))} rows needs {needs} in every part"
             )
         search = split_indices(y, asked, generator_for(s.seed, "split"))
         # Nothing held out, as in papers: figures are of the rows that the architecture learns from, or of a part.
@@ -55,14 +59,23 @@ class Streams:
         prepared = prepare(dataset, torch.cat(search))
         streams = {"weights": search[0], "architecture": search[-1]}
         self.loaders: dict[str, Loader] = {
-            stream: prepared.loader(batch_size=s.batch_size, seed=s.seed, stream=stream, rows=rows, augment=s.augment)
+            stream: prepared.loader(
+                batch_size=s.batch_size,
+                seed=s.seed,
+                stream=stream,
+                rows=rows,
+                augment=s.augment,
+                transform=transform,
+            )
             for stream, rows in streams.items()
         }
+        self.learned_y = dataset.train_y[search[0]]
         # Batch norm sees the batch: the validation rows are shuffled once, so that no batch is of one class.
         shuffled = validation[torch.randperm(len(validation), generator=generator_for(s.seed, "validation"))]
         parts_of_validation = math.ceil(len(shuffled) / EVALUATION_BATCH)
         x, y = dataset.train_x[shuffled], dataset.train_y[shuffled]
         size = math.ceil(len(shuffled) / parts_of_validation)
+        self.validation_y = y
         self.validation = list(batches(x, y, size=size, mean=prepared.mean, std=prepared.std))
         self.candidate_batch = next(batches(x, y, size=CANDIDATE_BATCH, mean=prepared.mean, std=prepared.std))
 
