@@ -6,7 +6,8 @@ from nasight.data._dataset import Dataset
 from nasight.data._download import get
 from nasight.data._figures import figure_lines, figures, majority_warning
 from nasight.data._files import Available, available, load
-from nasight.data._loader import Loader, Prepared, Transform, batches, prepare
+from nasight.data._loader import Batches, Loader, Prepared, Transform, batches, prepare
+from nasight.data._maps import chunks, extent, is_mapped, open_map, take
 from nasight.data._registry import REGISTERED as FORMATS
 from nasight.data._registry import DataFormat, formats, register
 from nasight.data._rows import Rows, rows
@@ -21,6 +22,7 @@ __all__ = [
     "METRICS",
     "Augment",
     "Available",
+    "Batches",
     "DataFormat",
     "Dataset",
     "Loader",
@@ -32,8 +34,10 @@ __all__ = [
     "augment",
     "available",
     "batches",
+    "chunks",
     "data_folder",
     "examples",
+    "extent",
     "figure_lines",
     "figures",
     "formats",
@@ -41,12 +45,15 @@ __all__ = [
     "get",
     "holds_rows",
     "image_files",
+    "is_mapped",
     "load",
     "majority_warning",
+    "open_map",
     "prepare",
     "read_image",
     "read_rows",
     "register",
     "rows",
     "split_indices",
+    "take",
 ]

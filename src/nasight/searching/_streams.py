@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nasight.data import Augment, Dataset, Loader, Transform, batches, prepare, split_indices
+from nasight.data import Augment, Batches, Dataset, Loader, Transform, chunks, prepare, split_indices
 from nasight.errors import RequestError
 from nasight.reproducible import generator_for
 from nasight.searching._settings import SearchSettings
@@ -44,9 +44,9 @@ class Streams:
     ) -> None:
         s, y = settings, dataset.strata
         total = round(s.share * len(y)) if s.share is not None else min(s.examples or len(y), len(y))
-        held_out = round(s.validation * total)
-        parts = _cut(total - held_out, s.arch_share) if halves else [total - held_out]
-        asked = [*parts, held_out] if s.validation else parts
+        measured = round(s.validation * total)
+        parts = _cut(total - measured, s.arch_share) if halves else [total - measured]
+        asked = [*parts, measured] if s.validation else parts
         if min(asked) < max(2, dataset.fewest):
             needs = "one of each class" if dataset.task.kind == "classes" else "two rows"
             raise RequestError(
@@ -73,11 +73,11 @@ class Streams:
         # Batch norm sees the batch: the validation rows are shuffled once, so that no batch is of one class.
         shuffled = validation[torch.randperm(len(validation), generator=generator_for(s.seed, "validation"))]
         parts_of_validation = math.ceil(len(shuffled) / EVALUATION_BATCH)
-        x, y = dataset.train_x[shuffled], dataset.train_y[shuffled]
         size = math.ceil(len(shuffled) / parts_of_validation)
-        self.validation_y = y
-        self.validation = list(batches(x, y, size=size, mean=prepared.mean, std=prepared.std))
-        self.candidate_batch = next(batches(x, y, size=CANDIDATE_BATCH, mean=prepared.mean, std=prepared.std))
+        self.validation_y = dataset.train_y[shuffled]
+        held_out = dataset.train_x, dataset.train_y, prepared.mean, prepared.std
+        self.validation = Batches(*held_out, size, shuffled)
+        self.candidate_batch = next(iter(Batches(*held_out, CANDIDATE_BATCH, shuffled)))
 
 
 def _cut(rows: int, share: float) -> list[int]:
@@ -98,9 +98,8 @@ def resized(dataset: Dataset, resolution: int | None) -> Dataset:
         return dataset
 
     def shrink(x: Tensor) -> Tensor:
-        parts = [F.adaptive_avg_pool2d(part.float(), resolution) for part in torch.split(x, 4096)]
-        small = torch.cat(parts)
-        return small.round().to(torch.uint8) if x.dtype == torch.uint8 else small
+        parts = (F.adaptive_avg_pool2d(part.float(), resolution) for part in chunks(x, most=4096))
+        return torch.cat([part.round().to(torch.uint8) if x.dtype == torch.uint8 else part for part in parts])
 
     old = dataset.augmentation
     # A shift keeps its proportion to the image.

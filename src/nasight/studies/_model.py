@@ -37,12 +37,23 @@ class Prediction:
     """Counted from 0; None for an image file."""
     classes: tuple[str, ...]
     probabilities: NDArray[np.float32]
-    """(classes,)"""
+    """Of each class or label; for numbers the numbers themselves. (classes,)"""
+    kind: str = "classes"
+    """The task: "classes", "labels" or "numbers"."""
 
     @property
     def label(self) -> str:
-        """The likeliest class."""
+        """The likeliest class; of several labels those that are likely, joined by commas; of numbers the numbers."""
+        if self.kind == "numbers":
+            return ", ".join(f"{value:g}" for value in self.probabilities.tolist())
+        if self.kind == "labels":
+            return ", ".join(name for name, share in self.named.items() if share > 0.5)
         return self.classes[int(self.probabilities.argmax())]
+
+    @property
+    def named(self) -> dict[str, float]:
+        """The probability of each class or label, or each number, by name."""
+        return dict(zip(self.classes, map(float, self.probabilities), strict=True))
 
     @property
     def probability(self) -> float:
@@ -82,8 +93,15 @@ class Model:
         """What network it is."""
         return design_of(self.card, self.space)
 
-    def predict(self, x: Any, *, batch_size: int | None = None) -> NDArray[np.str_]:
-        """The name of the likeliest class of every example, (n,).
+    @property
+    def kind(self) -> str:
+        """The task: "classes", "labels" or "numbers"."""
+        return self.card.task.kind
+
+    def predict(self, x: Any, *, batch_size: int | None = None) -> NDArray[Any]:
+        """The name of the likeliest class of every example, (n,); or its numbers, (n,) or (n, k); or its labels.
+
+        Of several labels the names of those that are likely, a tuple for each example, (n,).
 
         Parameters
         ----------
@@ -92,11 +110,22 @@ class Model:
             (n, h, w, 3), or vectors (n, d), as an array, a tensor or lists.
         batch_size : how many are computed at once; 64 by default, fewer where they are large.
         """
-        found: NDArray[np.str_] = np.array(self.classes)[self.probabilities(x, batch_size=batch_size).argmax(1)]
+        values = self.probabilities(x, batch_size=batch_size)
+        if self.kind == "numbers":
+            return values[:, 0] if values.shape[1] == 1 else values
+        if self.kind == "labels":
+            chosen = np.empty(len(values), dtype=object)
+            for row, shares in enumerate(values):
+                chosen[row] = tuple(name for name, share in zip(self.classes, shares, strict=True) if share > 0.5)
+            return chosen
+        found: NDArray[np.str_] = np.array(self.classes)[values.argmax(1)]
         return found
 
     def probabilities(self, x: Any, *, batch_size: int | None = None) -> NDArray[np.float32]:
-        """The probability of every class, (n, classes); `x` and `batch_size` are those of `predict`."""
+        """The probability of every class or label, or every number, (n, classes).
+
+        `x` and `batch_size` are those of `predict`.
+        """
         files = _files(x)
         if files is not None:
             found = [each.probabilities for each in self.predictions(files, batch_size=batch_size)]
@@ -121,7 +150,7 @@ class Model:
         while part := list(islice(left, size)):
             found = self._computed(torch.stack([x for _, _, x in part]), size)
             for (file, row, _), probabilities in zip(part, found, strict=True):
-                yield Prediction(file, row, self.classes, probabilities)
+                yield Prediction(file, row, self.classes, probabilities, self.kind)
 
     def _examples(self, files: Iterable[str | Path], failed: Failed | None) -> Iterator[tuple[str, int | None, Tensor]]:
         """The file, the row and the numbers of each example."""
@@ -185,7 +214,7 @@ class Model:
                 raise RunError(
                     f"the network gives {tuple(logits.shape)} for {len(part)} examples and {len(self.classes)} classes"
                 )
-            found.append(torch.softmax(logits.float(), 1))
+            found.append(self.card.task.task.predictions(logits.float()))
         probabilities: NDArray[np.float32] = torch.cat(found).numpy()
         if not np.isfinite(probabilities).all():
             raise RunError("the network gives NaN: its weights or the numbers of an example are too large")

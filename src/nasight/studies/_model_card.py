@@ -9,6 +9,7 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from torch import Tensor
 
+from nasight.data import Task
 from nasight.errors import RequestError
 
 FORMAT = 1
@@ -58,6 +59,20 @@ class Images(_Part):
     transparency: Literal["dropped"] = "dropped"
 
 
+class ModelTask(_Part):
+    """What the outputs of the network are; numbers are learned in units of their deviation from their mean."""
+
+    kind: Literal["classes", "labels", "numbers"] = "classes"
+    metric: Text = "accuracy"
+    """What `accuracy` holds, 100 times."""
+    center: tuple[float, ...] = ()
+    scale: tuple[Annotated[float, Field(gt=0)], ...] = ()
+
+    @property
+    def task(self) -> Task:
+        return Task(self.kind, self.center, self.scale)
+
+
 class ModelData(_Part):
     """The data that a network was trained on."""
 
@@ -68,6 +83,7 @@ class ModelData(_Part):
 class ModelCard(_Part):
     """All that model.json holds but the names and checksums of the files.
 
+    `classes` are the names of the classes, or of the labels or numbers, as `task` says.
     `inputs` is the shape of one example: (channels, height, width), or (columns,). `mean` and `std` are of each
     channel or column, of bytes after division by 255. `accuracy` is in percent, on the rows that `judged_by` names.
     `parameters` counts the network without the auxiliary head of its training.
@@ -75,7 +91,8 @@ class ModelCard(_Part):
 
     format: Literal[1] = 1
     nasight: Text
-    classes: Annotated[tuple[Text, ...], Field(min_length=2, max_length=MOST_CLASSES)]
+    classes: Annotated[tuple[Text, ...], Field(min_length=1, max_length=MOST_CLASSES)]
+    task: ModelTask = ModelTask()
     inputs: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(min_length=1, max_length=3)]
     values: Values
     images: Images = Images()
@@ -102,6 +119,10 @@ class ModelCard(_Part):
 
     @model_validator(mode="after")
     def _agree(self) -> ModelCard:
+        if len(self.classes) < (2 if self.task.kind == "classes" else 1):
+            raise ValueError(f"there must be at least 2 classes, got {len(self.classes)}")
+        if self.task.kind == "numbers" and {len(self.task.center), len(self.task.scale)} != {len(self.classes)}:
+            raise ValueError(f"each of {len(self.classes)} numbers needs a center and a scale")
         if prod(self.inputs) > MOST_INPUTS:
             raise ValueError(f"examples of shape {self.inputs} are larger than {MOST_INPUTS:,} numbers")
         if len(self.mean) != self.inputs[0] or len(self.std) != self.inputs[0]:
