@@ -106,6 +106,8 @@ def find(
 
 def _teller(*, quiet: bool) -> Callable[[str, Mapping[str, Any]], None]:
     """What is said on the way, a line for each event."""
+    from nasight.data import Units
+
     counts = {"trainings": 0}
 
     def tell(event: str, values: Mapping[str, Any]) -> None:
@@ -120,7 +122,8 @@ def _teller(*, quiet: bool) -> Callable[[str, Mapping[str, Any]], None]:
             if not quiet and sys.stderr.isatty():
                 typer.echo(f"\r  {counts['trainings']} trainings", nl=False, err=True)
         elif event == "rung":
-            leaders = "; ".join(f"{name} {accuracy:.2f} %" for name, accuracy in values["leaders"])
+            units = Units(values.get("metric", "accuracy"))
+            leaders = "; ".join(f"{name} {units.text(accuracy)}" for name, accuracy in values["leaders"])
             more = f"rung {values['rung'] + 1}: {values['running']} go on to {values['epochs']} epochs"
             typer.echo(f"  {more}{_left(values['left'])}\n    leaders: {leaders}", err=True)
 
@@ -154,9 +157,9 @@ def summary(answer: Answer) -> str:
         r["sentence"],
         "",
         f"  found        {r['architecture']}  (proposed by {r['proposed_by']})",
-        f"  accuracy     {_accuracies(r)} on the test part, {r['parameters']:,} parameters",
+        f"  {r.get('metric', 'accuracy'):12} {_accuracies(r, r)} on the test part, {r['parameters']:,} parameters",
         f"  baseline     {base['architecture']}",
-        f"               {_accuracies(base)}, {base['parameters']:,} parameters",
+        f"               {_accuracies(base, r)}, {base['parameters']:,} parameters",
         f"  recipe       learning rate {changes['lr']:g}, weight decay {changes['weight_decay']:g}, "
         f"augmentation: {changes['augmentation']}",
         f"  cost         {time_text(r['seconds'])}, {r['trainings']} trainings (last: {r['epochs']} epochs, {rows})",
@@ -170,6 +173,9 @@ def summary(answer: Answer) -> str:
     return "\n".join(lines)
 
 
-def _accuracies(side: Mapping[str, Any]) -> str:
-    each = ", ".join(f"{value:.2f}" for value in side["accuracies"])
-    return f"{side['accuracy']:.2f} % ({each})"
+def _accuracies(side: Mapping[str, Any], result: Mapping[str, Any]) -> str:
+    from nasight.data import Units
+
+    units = Units(result.get("metric", "accuracy"))
+    each = ", ".join(units.number(value) for value in side["accuracies"])
+    return f"{units.text(side['accuracy'])} ({each})"

@@ -51,9 +51,10 @@ class Units:
         """A score with its unit."""
         return f"{score:.{digits}f} %" if self.percent else f"{self.metric} {score / 100:.{digits + 2}f}"
 
-    def number(self, score: float, *, digits: int = 2) -> str:
+    def number(self, score: float, *, sign: bool = False) -> str:
         """A score without its unit."""
-        return f"{score:.{digits}f}" if self.percent else f"{score / 100:.{digits + 2}f}"
+        plus = "+" if sign else ""
+        return f"{score:{plus}.2f}" if self.percent else f"{score / 100:{plus}.4f}"
 
     def difference(self, points: float, *, sign: bool = False) -> str:
         """A difference of two scores with its unit."""

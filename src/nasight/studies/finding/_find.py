@@ -14,6 +14,7 @@ from torch import nn
 from nasight.compute import cores
 from nasight.data import load as load_data
 from nasight.errors import RequestError
+from nasight.own import OwnParts
 from nasight.runs import DataRecord, RunFolder, data_of
 from nasight.searching import chosen_space, method_row, read_count, read_milliseconds
 from nasight.spaces import Space
@@ -47,6 +48,11 @@ def find(
     data_folder: str | Path | None = None,
     overwrite: bool = False,
     progress: Event | None = None,
+    class_weights: str | None = None,
+    loss: Callable[..., Any] | None = None,
+    metric: str | Callable[..., Any] | None = None,
+    optimizer: Callable[..., Any] | None = None,
+    augment: Callable[..., Any] | None = None,
 ) -> Answer:
     """Find an architecture for this data within a budget, trained, and compared with a baseline.
 
@@ -70,7 +76,11 @@ def find(
     data_folder : the folder of the data sets that have names.
     overwrite : replace a find that is in `out`.
     progress : called with the name of an event and its values.
+    class_weights : "balanced" lets every class count alike in the loss.
+    loss, metric, optimizer, augment : functions of your own; see `nasight.own.OwnParts`. `metric` may also be a name
+        such as "balanced accuracy". What cannot be sent to other processes lets the find run in this one.
     """
+    own = OwnParts(loss, metric, optimizer, augment)
     limit = read_budget(budget, trainings)
     if limit.more:
         raise RequestError("a budget with + is for a find that is there: nasight.resume_find(out, budget='+20m')")
@@ -99,13 +109,16 @@ def find(
         batch_size=32 if len(dataset.train_y) < 4_000 else 64,
         trainings=limit.trainings,
         epochs=epochs,
+        class_weights=class_weights,
     )
     about = {"settings": asdict(settings), "data": DataRecord.of(loaded).to_dict()}
+    if own.names():
+        about["own"] = own.names()
     folder = RunFolder.create(out, kind="find", about=about, overwrite=overwrite)
     journal = Journal(folder.path)
     journal.put("budget 0", asdict(limit))
     try:
-        return Finder(folder, journal, settings, found, dataset, baseline, executor, progress).run()
+        return Finder(folder, journal, settings, found, dataset, baseline, executor, progress, own).run()
     except RequestError:
         if not any(key.startswith("training ") for key in journal):
             # Nothing was trained: there is nothing to resume.
@@ -123,8 +136,12 @@ def resume_find(
     executor: Executor | None = None,
     data_folder: str | Path | None = None,
     progress: Event | None = None,
+    own: OwnParts | None = None,
 ) -> Answer:
-    """Go on with a find that was interrupted, or, with a budget such as "+20m", with one that has ended."""
+    """Go on with a find that was interrupted, or, with a budget such as "+20m", with one that has ended.
+
+    A find with a model, arrays or functions of your own needs them again, as `space`, `baseline`, `data` and `own`.
+    """
     folder = RunFolder.open(out, kind="find")
     try:
         settings = FindSettings(**folder.about["settings"])
@@ -144,4 +161,6 @@ def resume_find(
         raise RequestError(f"the find in {folder.path} is of a model of your own: give it again as space=")
     found = load_space(settings.space, **settings.space_options) if space is None else load_space(space)
     dataset = with_test_part(data_of(folder, settings.data, data, data_folder=data_folder))
-    return Finder(folder, journal, settings, found, dataset, baseline or settings.baseline, executor, progress).run()
+    own = (own or OwnParts()).again(folder.about.get("own"), f"the find in {folder.path}")
+    given = baseline or settings.baseline
+    return Finder(folder, journal, settings, found, dataset, given, executor, progress, own).run()

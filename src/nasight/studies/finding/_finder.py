@@ -19,9 +19,10 @@ from torch import nn
 
 from nasight.architecture import Architecture
 from nasight.compute import process_pool
-from nasight.data import Dataset, split_indices
+from nasight.data import Dataset, Units, split_indices
 from nasight.errors import RequestError, RunError
 from nasight.kernels import score
+from nasight.own import OwnParts
 from nasight.reproducible import generator_for
 from nasight.runs import RunFolder
 from nasight.searching import Interrupted, Latency, Run, method_row
@@ -106,6 +107,7 @@ class FindSettings:
     batch_size: int
     trainings: int | None
     epochs: int | None
+    class_weights: str | None = None
 
 
 def with_test_part(data: Dataset) -> Dataset:
@@ -113,16 +115,18 @@ def with_test_part(data: Dataset) -> Dataset:
     if data.test_x is not None:
         return data
     rows = len(data.train_y)
-    held = max(round(TEST_SHARE * rows), data.n_classes)
-    if rows - held < 4 * data.n_classes:
-        raise RequestError(f"{rows} rows are too few for {data.n_classes} classes: a find sets a fifth of them aside")
-    test, train = split_indices(data.train_y, [held, rows - held], generator_for(DATA_SEED, "test part"))
+    held = max(round(TEST_SHARE * rows), data.fewest)
+    if rows - held < 4 * data.fewest:
+        raise RequestError(f"{rows} rows are too few for {data.outputs_text}: a find sets a fifth of them aside")
+    test, train = split_indices(data.strata, [held, rows - held], generator_for(DATA_SEED, "test part"))
     return replace(
         data,
         train_x=data.train_x[train],
         train_y=data.train_y[train],
         test_x=data.train_x[test],
         test_y=data.train_y[test],
+        # The units of numbers are those of the rows that are left to learn from.
+        task=data.task.fitted(data.train_y[train]),
     )
 
 
@@ -148,7 +152,10 @@ class Finder:
         baseline: str | Callable[[], nn.Module] | None,
         executor: Executor | None,
         progress: Event | None,
+        own: OwnParts | None = None,
     ) -> None:
+        self.own = own or OwnParts()
+        self.task = data.task.with_own(self.own.loss, self.own.metric)
         self.folder, self.journal, self.s, self.space, self.data = folder, journal, settings, space, data
         self.executor, self.tell = executor, progress or _silent
         self.clock = Clock(journal)
@@ -185,11 +192,12 @@ class Finder:
         with ExitStack() as stack:
             stack.enter_context(self.folder.writing())
             data = stack.enter_context(shared(self.data))
-            self.trainings = Trainings(self.spaces, data)
-            self.searches = Searches(self.searched, data)
+            self.trainings = Trainings(self.spaces, data, own=self.own, class_weights=self.s.class_weights)
+            self.searches = Searches(self.searched, data, self.own)
             executor = self.executor
             # A model that is no file's cannot be sent to other processes.
             here = isinstance(self.spaces[SPACE], ModuleSpace) or (OWN in self.spaces and self.s.baseline == "given")
+            here = here or not self.own.sendable
             if executor is None and self.s.workers > 1 and not here:
                 executor = stack.enter_context(process_pool(self.s.workers))
             self.workers = Workers(executor, self.trainings, self.journal, self.clock, self._told)
@@ -334,7 +342,7 @@ class Leg:
             return plan_of_trainings(self.budget.trainings, rows=rows, controls=controls, **how)
         assert speed is not None
         left = float(self.decide("planned", lambda: round(self.left(), 3)))
-        return plan(speed, left, workers=self.f.count, rows=rows, classes=self.data.n_classes)
+        return plan(speed, left, workers=self.f.count, rows=rows, classes=self.data.fewest)
 
     # Trainings
 
@@ -380,7 +388,8 @@ class Leg:
             epochs = self.plan.recipe_epochs
             return self.f.workers.train([self._request(SPACE, reference, epochs, self.seed, r) for r in recipes])
 
-        return choose_recipe(train, images=len(self.data.inputs) == 3)
+        # An augmentation of one's own takes the place of the built-in ones.
+        return choose_recipe(train, images=len(self.data.inputs) == 3 and self.f.own.augment is None)
 
     # Proposals
 
@@ -453,6 +462,7 @@ class Leg:
                     "threads": 1,
                     "preset": "tiny",
                     "augment": self.recipe.augmentation != "none",
+                    **_given(class_weights=self.s.class_weights),
                 },
             )
             for k in range(self.plan.searches)
@@ -578,6 +588,7 @@ class Leg:
                 "running": len(race.active()),
                 "leaders": [(c.architecture, race.accuracy(c.architecture, race.rung - 1)) for c in leaders],
                 "left": self.left(),
+                "metric": self.f.task.units.metric,
             },
         )
 
@@ -664,6 +675,7 @@ class Leg:
                 "accuracies": accuracies[baseline.architecture],
                 "kind": baseline.proposed_by,
             },
+            "metric": self.f.task.units.metric,
             "difference": apart.mean,
             "interval": [apart.low, apart.high],
             "level": apart.level,
@@ -755,17 +767,20 @@ def sentence(result: Mapping[str, Any]) -> str:
     """The answer in one sentence."""
     low, high = result["interval"]
     base, level = result["baseline"], f"{result['level']:.0%}"
+    units = Units(result.get("metric", "accuracy"))
+    ends = f"{units.number(low)} to {units.number(high)} at {level}"
     name = {"reference": "the space's reference", "plain": "a plain network", "baseline": "your baseline"}[base["kind"]]
     if result["better"]:
         return (
-            f"Better by {result['difference']:.2f} points than {name} ({low:.2f} to {high:.2f} at {level}): "
-            f"{result['accuracy']:.2f} % against {base['accuracy']:.2f} %."
+            f"Better by {units.difference(result['difference'])} than {name} ({ends}): "
+            f"{units.text(result['accuracy'])} against {units.text(base['accuracy'])}."
         )
     if result["architecture"] == base["architecture"]:
-        return f"Nothing that was raced beats {name}: take it ({base['accuracy']:.2f} %)."
+        return f"Nothing that was raced beats {name}: take it ({units.text(base['accuracy'])})."
     return (
-        f"Not better: take {name} ({base['accuracy']:.2f} %). The best that was found has {result['accuracy']:.2f} %, "
-        f"a difference of {result['difference']:+.2f} points ({low:+.2f} to {high:+.2f} at {level})."
+        f"Not better: take {name} ({units.text(base['accuracy'])}). The best that was found has "
+        f"{units.text(result['accuracy'])}, a difference of {units.difference(result['difference'], sign=True)} "
+        f"({units.number(low, sign=True)} to {units.number(high, sign=True)} at {level})."
     )
 
 
