@@ -57,6 +57,8 @@ WHAT = "What"
 class SearchOptions(TypedDict, total=False):
     """Every setting that `nasight.search` takes by name; one that is not given, or None, follows from the preset."""
 
+    label: Annotated[str, Setting("The column of a table that is asked for (default: label, or the last).", WHAT)]
+    task: Annotated[str, Setting("classes, labels or numbers (default: what the labels look like).", WHAT)]
     none: Annotated[bool, Setting("Whether `none` is an operation (nasbench201: not by default).", WHAT)]
     space_options: Annotated[dict[str, Any], Setting("Options of the space, such as layers=3 for mlp.", WHAT)]
     examples: Annotated[int, Setting("At most this many training examples.", LENGTH, "N")]
@@ -124,6 +126,8 @@ class SearchOptions(TypedDict, total=False):
 class TrainOptions(TypedDict, total=False):
     """Every setting that `nasight.train` takes by name; one that is not given follows from the preset."""
 
+    label: Annotated[str, Setting("The column of a table that is asked for (default: label, or the last).", WHAT)]
+    task: Annotated[str, Setting("classes, labels or numbers (default: what the labels look like).", WHAT)]
     epochs: Annotated[int, Setting("Epochs of each training.", LENGTH, "N")]
     examples: Annotated[int, Setting("Learn from at most this many examples.", LENGTH, "N")]
     share: Annotated[float, Setting("Learn from a share of the examples instead.", LENGTH, "0..1")]

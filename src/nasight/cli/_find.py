@@ -27,6 +27,12 @@ EXAMPLES = examples(
 
 def find(
     data: Annotated[str, choice(_shared.DATA, group=WHAT)] = "digits",
+    label: Annotated[
+        str | None, option("The column of a table that is asked for (default: label, or the last).", group=WHAT)
+    ] = None,
+    task: Annotated[
+        str | None, option("classes, labels or numbers (default: what the labels look like).", group=WHAT)
+    ] = None,
     space: Annotated[
         str | None,
         option("A space by name, or FILE.py:NAME (default: nasbench201 for images, mlp for vectors).", group=WHAT),
@@ -50,6 +56,12 @@ def find(
     target: Annotated[
         str | None,
         option("What is found will be trained later with this preset: limits count at its size.", group=LENGTH),
+    ] = None,
+    class_weights: Annotated[
+        str | None, option("balanced: every class counts alike in the loss.", metavar="balanced", group=WHAT)
+    ] = None,
+    metric: Annotated[
+        str | None, option("The score that decides: accuracy, balanced-accuracy, F1, exact-match, R2.", group=WHAT)
     ] = None,
     max_params: Annotated[str | None, option("At most this many parameters.", metavar="300k", group=LIMITS)] = None,
     max_latency: Annotated[
@@ -76,6 +88,7 @@ def find(
     with interruptible():
         if resume is not None:
             fixed = {
+                "--label": label, "--task": task, "--class-weights": class_weights, "--metric": metric,
                 "--space": space, "--baseline": baseline, "--method": method, "--trainings": trainings,
                 "--target": target, "--max-params": max_params, "--max-latency": max_latency, "--out": out,
             }  # fmt: skip
@@ -85,6 +98,10 @@ def find(
         else:
             answer = studies.find(
                 data,
+                label=label,
+                task=task,
+                class_weights=class_weights,
+                metric=metric,
                 budget=budget,
                 out=out or f"runs/find-{studies.folder_name(data)}-{seed}",
                 space=space,

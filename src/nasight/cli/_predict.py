@@ -118,9 +118,9 @@ def _progress(total: int, *, shown: bool) -> Iterator[Callable[[list[str]], Iter
 
 
 def _header(model: Model, files: list[str], top: int | None) -> list[str]:
-    from nasight.data import holds_rows
+    from nasight.data import holds_rows, holds_table
 
-    rows = ["row"] if any(map(holds_rows, files)) else []
+    rows = ["row"] if any(holds_rows(file) or holds_table(Path(file)) for file in files) else []
     if model.kind != "classes":
         return ["file", *rows, *(["labels"] if model.kind == "labels" else []), *map(_shown, model.classes)]
     further = range(2, min(top or 1, len(model.classes)) + 1)

@@ -5,7 +5,9 @@ from nasight.data._augment import Augment, augment
 from nasight.data._dataset import Dataset
 from nasight.data._download import get
 from nasight.data._figures import figure_lines, figures, majority_warning
-from nasight.data._files import Available, available, load
+from nasight.data._files import Available, available, load, with_label
+from nasight.data._frames import holds_table, is_frame, read_columns
+from nasight.data._layout import Column, TableLayout
 from nasight.data._loader import Batches, Loader, Prepared, Transform, batches, prepare
 from nasight.data._maps import chunks, extent, is_mapped, open_map, take
 from nasight.data._registry import REGISTERED as FORMATS
@@ -23,11 +25,13 @@ __all__ = [
     "Augment",
     "Available",
     "Batches",
+    "Column",
     "DataFormat",
     "Dataset",
     "Loader",
     "Prepared",
     "Rows",
+    "TableLayout",
     "Task",
     "Transform",
     "Units",
@@ -44,16 +48,20 @@ __all__ = [
     "from_arrays",
     "get",
     "holds_rows",
+    "holds_table",
     "image_files",
+    "is_frame",
     "is_mapped",
     "load",
     "majority_warning",
     "open_map",
     "prepare",
+    "read_columns",
     "read_image",
     "read_rows",
     "register",
     "rows",
     "split_indices",
     "take",
+    "with_label",
 ]

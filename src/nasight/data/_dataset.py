@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from nasight.data._augment import Augment
+from nasight.data._layout import TableLayout
 from nasight.data._split import split_indices
 from nasight.data._task import Task
 from nasight.errors import RequestError
@@ -32,6 +33,8 @@ class Dataset:
     source : where the data come from, for messages.
     augmentation : which random changes keep the label; None for none.
     task : what the labels ask for, with the loss and the score that follow.
+    table : how the columns of a table became the numbers of its rows; None for data that is no table.
+    summary : a line on what was read: how many, which classes, which sizes.
     """
 
     name: str
@@ -43,6 +46,8 @@ class Dataset:
     source: str
     augmentation: Augment | None = None
     task: Task = field(default_factory=Task)
+    table: TableLayout | None = None
+    summary: str = ""
 
     def __post_init__(self) -> None:
         _check_part(self.name, "training", self.train_x, self.train_y, self.task)

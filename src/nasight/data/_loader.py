@@ -245,6 +245,10 @@ def prepare(dataset: Dataset, rows: Tensor | None = None) -> Prepared:
     (torch.Size([1]), torch.Size([100, 1, 8, 8]))
     """
     mean, std = _statistics(dataset.train_x, rows)
+    if dataset.table is not None:
+        # Categories and flags stay 0 and 1: in units of their deviation a rare one would be a large number.
+        numbers = torch.tensor(dataset.table.numbers)
+        mean, std = mean.where(numbers, 0.0), std.where(numbers, 1.0)
     return Prepared(dataset, mean, std)
 
 

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from nasight.data import load as load_data
+from nasight.data import with_label
 from nasight.errors import RequestError, RunError
 from nasight.options import SearchOptions, takes
 from nasight.own import OwnParts, own_parts
@@ -84,6 +85,7 @@ def search(
     if none is None and published is not None:
         none = published.settings.get("none")
     found, name, options = chosen_space(space, given.pop("space_options", None), none=none)
+    data = with_label(data, given.pop("label", None), given.pop("task", None))
     dataset = load_data(data, folder=data_folder)
     resolved = resolve(
         row,

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from nasight.data import batches, examples, holds_rows, read_image, read_rows
+from nasight.data import batches, examples, holds_rows, holds_table, is_frame, read_columns, read_image, read_rows
 from nasight.errors import RequestError, RunError
 from nasight.export import ExportDesign
 from nasight.spaces import Space
@@ -105,7 +105,8 @@ class Model:
 
         Parameters
         ----------
-        x : image files, .npz files with an array x, or .csv and .tsv tables of numbers, as a path or a list of paths;
+        x : image files, .npz files with an array x, or tables (.csv, .tsv, .jsonl, .parquet), as a path or a list of
+            paths; a frame of pandas or polars with the columns of the training's table;
             or examples as the training had them, before they are normalized: images (n, c, h, w), (n, h, w) or
             (n, h, w, 3), or vectors (n, d), as an array, a tensor or lists.
         batch_size : how many are computed at once; 64 by default, fewer where they are large.
@@ -126,6 +127,8 @@ class Model:
 
         `x` and `batch_size` are those of `predict`.
         """
+        if is_frame(x):
+            return self._computed(self._of_table(x, "the frame"), self._batch(batch_size))
         files = _files(x)
         if files is not None:
             found = [each.probabilities for each in self.predictions(files, batch_size=batch_size)]
@@ -156,7 +159,9 @@ class Model:
         """The file, the row and the numbers of each example."""
         for file in files:
             try:
-                if holds_rows(file):
+                if self.card.layout is not None and holds_table(Path(file)):
+                    rows = self._of_table(file, str(file))
+                elif holds_rows(file):
                     rows = self._fitting(read_rows(file), str(file), whole=True)
                 else:
                     pixels = torch.from_numpy(self._image(file))
@@ -166,7 +171,17 @@ class Model:
                     raise
                 failed(str(file), str(error))
                 continue
-            yield from ((str(file), row if holds_rows(file) else None, x) for row, x in enumerate(rows))
+            numbered = holds_rows(file) or holds_table(Path(file))
+            yield from ((str(file), row if numbered else None, x) for row, x in enumerate(rows))
+
+    def _of_table(self, table: Any, what: str) -> Tensor:
+        """The examples of a table's rows, prepared as in the training."""
+        layout = self.card.layout
+        if layout is None:
+            raise RequestError(f"the model was not trained on a table; {what} must hold examples as its training had")
+        if not isinstance(table, str | Path) or Path(table).is_file():
+            return torch.from_numpy(layout.apply(read_columns(table), what))
+        raise RequestError(f"there is no file {what}")
 
     def _image(self, file: str | Path) -> NDArray[np.uint8]:
         if len(self.card.inputs) != 3:

@@ -63,6 +63,7 @@ def trained_model(
     dataset = data_of(run, record.name, data, data_folder=data_folder)
     prepared, (low, high) = prepare(dataset, parts(dataset, settings)[0]), extent(dataset.train_x)
     task = dataset.task
+    values["table"] = None if dataset.table is None else dataset.table.to_list()
     values["task"] = {
         "kind": task.kind,
         "metric": result.get("metric", "accuracy"),

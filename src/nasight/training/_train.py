@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from nasight.architecture import Architecture
-from nasight.data import Dataset, load
+from nasight.data import Dataset, load, with_label
 from nasight.errors import RequestError
 from nasight.options import TrainOptions, takes
 from nasight.own import own_parts
@@ -72,6 +72,7 @@ def make_job(
 ) -> Job:
     """The training that these words mean."""
     own = own_parts(settings)
+    data = with_label(data, settings.pop("label", None), settings.pop("task", None))
     file = space if isinstance(space, str) and ".py:" in space else None
     space = load_space(space) if isinstance(space, str) else space
     arch = space.parse(arch) if isinstance(arch, str) else arch

@@ -13,6 +13,7 @@ from torch import nn
 
 from nasight.compute import cores
 from nasight.data import load as load_data
+from nasight.data import with_label
 from nasight.errors import RequestError
 from nasight.own import OwnParts
 from nasight.runs import DataRecord, RunFolder, data_of
@@ -33,6 +34,8 @@ def find(
     *,
     budget: str | float | None = None,
     out: str | Path,
+    label: str | None = None,
+    task: str | None = None,
     space: str | Space | nn.Module | Callable[[], nn.Module] | None = None,
     baseline: str | Callable[[], nn.Module] | None = None,
     target: str | None = None,
@@ -58,9 +61,10 @@ def find(
 
     Parameters
     ----------
-    data : a name, a file, a folder, arrays `(x, y)` or a `Dataset`; see `nasight.data.load`.
+    data : a name, a file, a folder, arrays `(x, y)`, a frame, a torch or a nasight `Dataset`; see `nasight.data.load`.
     budget : a time such as "90s", "30m" or "8h", or seconds.
     out : the folder of the find.
+    label, task : of a table, the column that is asked for; "classes", "labels" or "numbers". See `nasight.data.load`.
     space : a space by name, a `Space`, or a model with `Choice`s; NAS-Bench-201 for images and mlp for vectors.
     baseline : what to compare with: FILE.py:NAME, or a function that makes a model. The space's reference
         architecture and a plain network are compared with in any case, and the best of them is the baseline.
@@ -84,6 +88,7 @@ def find(
     limit = read_budget(budget, trainings)
     if limit.more:
         raise RequestError("a budget with + is for a find that is there: nasight.resume_find(out, budget='+20m')")
+    data = with_label(data, label, task)
     loaded = load_data(data, folder=data_folder)
     dataset = with_test_part(loaded)
     images = len(dataset.inputs) == 3

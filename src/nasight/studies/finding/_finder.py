@@ -58,7 +58,7 @@ from nasight.studies.finding._propose import (
 from nasight.studies.finding._race import Candidate, Entry, Outcome, Race
 from nasight.studies.finding._recipe import choose_recipe
 from nasight.studies.finding._speed import Probe, mean_speed
-from nasight.studies.finding._work import Recipe, Request, Trainings, read_architecture, shared
+from nasight.studies.finding._work import BOOSTING, Recipe, Request, Trainings, read_architecture, shared
 from nasight.studies.finding._workers import Clock, Searches, SearchRequest, Workers
 
 Event = Callable[[str, Mapping[str, Any]], None]
@@ -165,6 +165,9 @@ class Finder:
             whole = load_space(settings.space)
         self.spaces: dict[str, Any] = {SPACE: _sendable(settings.space, whole), PLAIN: PlainSpace()}
         self.searched = _sendable(settings.space, space)
+        if data.table is not None:
+            # What people take for tables. It is no network: the space stands for its training settings alone.
+            self.spaces[BOOSTING] = PlainSpace()
         if isinstance(baseline, str):
             self.spaces[OWN] = FixedSpace.from_file(baseline)
         elif baseline is not None:
@@ -252,6 +255,8 @@ class Finder:
         """Of a network as the find trains it, or, in the searched space, at the size of the target."""
         if key == SPACE:
             return self.counts(self.read(architecture))
+        if key == BOOSTING:
+            return 0
         space = self.trainings.space(key)
         return space.parameters(self.data.inputs, self.data.n_classes, **size)(read_architecture(space, architecture))
 
@@ -352,7 +357,9 @@ class Leg:
         sizes = tuple(sorted(self.s.size.items())) if key == SPACE else ()
         examples = getattr(self, "plan", None) and self.plan.examples
         place = None
-        if final:
+        if key == BOOSTING:
+            epochs = 1  # It has none: one training serves all rungs.
+        elif final:
             place = str(
                 self.f.folder.path / "trainings" / f"{self.number}-{key}-{_digest(architecture)}-{epochs}-{seed}"
             )
@@ -396,7 +403,7 @@ class Leg:
     def _controls(self) -> list[Candidate]:
         reference = self._reference()
         found = [self._candidate(SPACE, reference, "reference", control=True)]
-        for key in (PLAIN, OWN):
+        for key in (PLAIN, OWN, BOOSTING):
             if key in self.f.spaces:
                 candidate = self._candidate(key, key, key, control=True)
                 if self.s.max_params is None or candidate.parameters <= self.s.max_params:
@@ -597,7 +604,8 @@ class Leg:
     def _answer(self, race: Race) -> dict[str, Any]:
         ranked = race.ranked()
         baseline = next(c for c in ranked if c.control)
-        winner = next((c for c in ranked if not c.control and c.architecture not in race.left), baseline)
+        networks = [c for c in ranked if _split(c.architecture)[0] != BOOSTING]
+        winner = next((c for c in networks if not c.control and c.architecture not in race.left), networks[0])
         epochs = int(self.decide("epochs", lambda: self._affordable_epochs(race, winner, baseline)))
         sides = {}
         requests = {
@@ -624,7 +632,8 @@ class Leg:
             else difference(sides[winner.architecture], sides[baseline.architecture], self.s.level)
         )
         better = False if same else apart.better
-        taken = winner if better else baseline
+        # Gradient boosting is no network that a folder could hold: the best network is kept beside the advice.
+        taken = winner if better or _split(baseline.architecture)[0] == BOOSTING else baseline
         return self._result(race, winner, baseline, taken, sides, requests, apart, better, epochs)
 
     def _affordable_epochs(self, race: Race, winner: Candidate, baseline: Candidate) -> int:
@@ -680,7 +689,7 @@ class Leg:
             "interval": [apart.low, apart.high],
             "level": apart.level,
             "better": better,
-            "take": _shown(taken),
+            "take": _shown(winner if better else baseline),
             "trained": trained,
             "taken_from": _split(taken.architecture)[0],
             "proposed_by": winner.proposed_by,
@@ -769,7 +778,12 @@ def sentence(result: Mapping[str, Any]) -> str:
     base, level = result["baseline"], f"{result['level']:.0%}"
     units = Units(result.get("metric", "accuracy"))
     ends = f"{units.number(low)} to {units.number(high)} at {level}"
-    name = {"reference": "the space's reference", "plain": "a plain network", "baseline": "your baseline"}[base["kind"]]
+    name = {
+        "reference": "the space's reference",
+        "plain": "a plain network",
+        "baseline": "your baseline",
+        BOOSTING: "gradient boosting (scikit-learn)",
+    }[base["kind"]]
     if result["better"]:
         return (
             f"Better by {units.difference(result['difference'])} than {name} ({ends}): "
@@ -781,6 +795,7 @@ def sentence(result: Mapping[str, Any]) -> str:
         f"Not better: take {name} ({units.text(base['accuracy'])}). The best that was found has "
         f"{units.text(result['accuracy'])}, a difference of {units.difference(result['difference'], sign=True)} "
         f"({units.number(low, sign=True)} to {units.number(high, sign=True)} at {level})."
+        + (" The model in this folder is that network." if base["kind"] == BOOSTING else "")
     )
 
 
@@ -791,7 +806,7 @@ def _sendable(name: str, space: Space) -> Space | tuple[str, dict[str, Any]]:
 
 def _split(name: str) -> tuple[str, str]:
     """The key of a candidate's space, and its architecture there."""
-    for key in (PLAIN, OWN):
+    for key in (PLAIN, OWN, BOOSTING):
         if name == f"{key}:":
             return key, key
     return SPACE, name

@@ -17,15 +17,18 @@ import torch
 from torch import Tensor
 
 from nasight.architecture import Architecture
-from nasight.data import Augment, Dataset, Task
+from nasight.data import Augment, Dataset, TableLayout, Task
 from nasight.own import OwnParts
 from nasight.reproducible import torch_threads
 from nasight.spaces import Space
 from nasight.spaces import load as load_space
+from nasight.studies.finding._boosting import train_boosting
 from nasight.studies.finding._race import Outcome
 from nasight.training import Job, Trainer, load_trained, run_job, settings_for
 
 AUGMENTATIONS = ("none", "shift", "shift and flip")
+BOOSTING = "boosting"
+"""The key of the control that is no network."""
 KEPT_SECONDS = 60.0
 """Trainings that are longer than this are kept in folders of their own, so that a kill costs little."""
 
@@ -106,7 +109,7 @@ class Trainings:
             size=dict(request.size),
             class_weights=self.class_weights,
         )
-        arch = read_architecture(space, request.architecture)
+        arch = space.reference if request.space == BOOSTING else read_architecture(space, request.architecture)
         return Job(space, arch, data, settings, request.seed, own=self.own)
 
     def __call__(self, request: Request) -> Outcome | None:
@@ -115,6 +118,8 @@ class Trainings:
         with torch_threads(self.threads):
             try:
                 job = self.job(request)
+                if request.space == BOOSTING:
+                    return train_boosting(job, self.threads)
                 trainer = Trainer(job)
                 if request.place is None:
                     _train(trainer)
@@ -160,6 +165,8 @@ def shared(data: Dataset) -> Iterator[str]:
                 np.save(Path(folder) / f"{each.name}.npy", value.contiguous().numpy())
             elif each.name == "task":
                 rest[each.name] = value.to_dict()
+            elif each.name == "table":
+                rest[each.name] = None if value is None else value.to_list()
             elif each.name != "augmentation":
                 rest[each.name] = value
         torch.save(rest, Path(folder) / "rest.pt")
@@ -175,5 +182,9 @@ def mapped(folder: str) -> Dataset:
     place = Path(folder)
     rest = torch.load(place / "rest.pt", weights_only=True)
     arrays = {file.stem: torch.from_numpy(np.load(file, mmap_mode="c")) for file in place.glob("*.npy")}
-    task = Task.from_dict(rest.pop("task"))
-    return Dataset(**{"test_x": None, "test_y": None, **arrays, **rest, "task": task})
+    columns = rest.pop("table")
+    parts = {
+        "task": Task.from_dict(rest.pop("task")),
+        "table": None if columns is None else TableLayout.from_list(columns),
+    }
+    return Dataset(**{"test_x": None, "test_y": None, **arrays, **rest, **parts})
