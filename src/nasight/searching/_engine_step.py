@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from nasight.compute import to_host
 from nasight.data import Loader
 from nasight.errors import RequestError, RunError
 from nasight.searching._per_example import example_gradients
@@ -55,10 +56,7 @@ class EngineStep:
         skip_zeros = engine.relaxation.skip_zeros if learn else None
         logits = engine.supernet(x, weights, skip_zeros=skip_zeros, **self._dropout(stream))
         loss = engine.task.loss(logits, y)
-        if not torch.isfinite(loss):
-            raise RunError(
-                f"the loss became {float(loss)} at step {self.index} of epoch {self.epoch}; a lower --lr may help"
-            )
+        engine.watch.see(loss, self.epoch, self.index)
         if record:
             engine.tallies[stream].add(loss.detach(), engine.judge_task.rows(logits.detach(), y))
         return loss
@@ -78,6 +76,8 @@ class EngineStep:
             engine.move_architecture()
 
     def move_architecture(self, grads: Sequence[Tensor]) -> None:
+        if self._engine.host_theta:
+            grads = to_host(list(grads))
         for parameter, grad in zip(self.theta, grads, strict=True):
             parameter.grad = grad
         self._engine.move_architecture()
@@ -119,13 +119,13 @@ class EngineStep:
         return found
 
     def _scored(self, answers: Tensor, stream: str, batches: Iterable[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
-        engine, found = self._engine, list[tuple[float, float]]()
+        engine, found = self._engine, list[Tensor]()
         for each, (x, y) in zip(answers, batches, strict=True):
             logits = engine.supernet(x, engine.space.encode(self.policy.architecture(each)))
             loss, rows = engine.task.loss(logits, y), engine.judge_task.rows(logits, y)
             engine.tallies[stream].add(loss, rows)
-            found.append((float(loss), float(rows.float().mean())))
-        losses, scores = torch.tensor(found).unbind(1)
+            found.append(torch.stack([loss, rows.float().mean()]))
+        losses, scores = to_host(torch.stack(found)).unbind(1)
         return losses, scores
 
     @property

@@ -1,4 +1,4 @@
-"""The data of a search: which rows train, which are held out, and how a search keeps count of them."""
+"""The data of a search: which rows train, and which are held out."""
 
 from __future__ import annotations
 
@@ -20,27 +20,17 @@ EVALUATION_BATCH = 256
 CANDIDATE_BATCH = 512
 
 
-class Tally:
-    """Loss and score (accuracy), summed over examples."""
-
-    def __init__(self, loss: float = 0.0, right: float = 0, count: int = 0) -> None:
-        self.loss, self.right, self.count = loss, right, count
-
-    def add(self, loss: Tensor, scores: Tensor) -> None:
-        """A mean loss, and the scores of its rows (n,), such as whether each is right."""
-        self.loss += float(loss) * len(scores)
-        self.right += scores.sum().item()
-        self.count += len(scores)
-
-    def means(self, prefix: str) -> dict[str, float]:
-        return {f"{prefix}_loss": self.loss / self.count, f"{prefix}_accuracy": 100.0 * self.right / self.count}
-
-
 class Streams:
     """A share of the training data, cut into search and validation rows."""
 
     def __init__(
-        self, settings: SearchSettings, dataset: Dataset, *, halves: bool, transform: Transform | None = None
+        self,
+        settings: SearchSettings,
+        dataset: Dataset,
+        *,
+        halves: bool,
+        transform: Transform | None = None,
+        device: torch.device | None = None,
     ) -> None:
         s, y = settings, dataset.strata
         total = round(s.share * len(y)) if s.share is not None else min(s.examples or len(y), len(y))
@@ -70,6 +60,9 @@ class Streams:
             for stream, rows in streams.items()
         }
         self.learned_y = dataset.train_y[search[0]]
+        if device is not None:
+            for loader in self.loaders.values():
+                loader.to(device)
         # Batch norm sees the batch: the validation rows are shuffled once, so that no batch is of one class.
         shuffled = validation[torch.randperm(len(validation), generator=generator_for(s.seed, "validation"))]
         parts_of_validation = math.ceil(len(shuffled) / EVALUATION_BATCH)
