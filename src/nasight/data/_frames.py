@@ -114,7 +114,7 @@ def of_values(values: Sequence[Any], name: str) -> NDArray[Any]:
     found = [None if _is_missing(value) else value for value in values]
     there = [value for value in found if value is not None]
     if all(isinstance(v, (int, float, Decimal, np.number)) and not isinstance(v, (bool, np.bool_)) for v in there):
-        return np.array([np.nan if v is None else float(v) for v in found], dtype=np.float64)
+        return np.array([np.nan if v is None else _float(v) for v in found], dtype=np.float64)
     if all(isinstance(v, (date, datetime)) for v in there):
         return np.array([np.nan if v is None else _seconds(v) for v in found], dtype=np.float64)
     if all(isinstance(v, timedelta) for v in there):
@@ -129,6 +129,13 @@ def _is_missing(value: Any) -> bool:
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, (float, np.floating)) and not np.isfinite(value)
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return 1e308 if value > 0 else -1e308
 
 
 def _seconds(value: date | datetime) -> float:

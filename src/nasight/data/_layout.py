@@ -16,6 +16,9 @@ from nasight.errors import RequestError
 MOST_VALUES = 64
 """Texts of a column that get a number of their own; the rarer ones share one."""
 
+LARGEST = 1e100
+"""Numbers beyond it are taken for it: their squares would be infinite."""
+
 
 @dataclass(frozen=True)
 class Column:
@@ -58,7 +61,8 @@ class Column:
             if not is_number(cells) and not absent.all():
                 wrong = cells[int(np.flatnonzero(~absent)[0])]
                 raise RequestError(f"column {self.name!r} held numbers in the training, and here {str(wrong)!r}")
-            numbers = np.where(absent, self.fill, np.where(absent, 0.0, cells).astype(np.float64))
+            known = np.clip(np.where(absent, 0.0, cells).astype(np.float64), -LARGEST, LARGEST)
+            numbers = np.where(absent, self.fill, known)
             with np.errstate(over="ignore"):
                 found = ((numbers - self.center) / self.scale).astype(np.float32)[:, None]
             found = np.clip(found, -1e30, 1e30)
@@ -123,6 +127,7 @@ def fit_layout(table: Mapping[str, NDArray[Any]]) -> tuple[TableLayout, dict[str
 
 
 def _number(name: str, there: NDArray[np.float64], flag: bool) -> Column:
+    there = np.clip(there, -LARGEST, LARGEST)
     center, scale = float(there.mean()), float(there.std())
     scale = scale if scale > 1e-9 * (1 + abs(center)) else 1.0
     return Column(name, center, scale, float(np.median(there)), flag=flag)
