@@ -81,6 +81,8 @@ def knas_released(network: nn.Module, x: Tensor, y: Tensor) -> float:
     second half of the examples, the mean of each half is taken off, and the products of the halves are summed and
     divided by the square of the number of examples.
     """
+    if y.is_floating_point():
+        raise NoScore("it needs classes, and these data hold numbers or several labels")
     rows = []
     with norms_as(network, coupled_norm):
         chosen = [p for p in learned(network).values() if p.numel() >= KNAS_NUMBERS][:KNAS_PARAMETERS]
