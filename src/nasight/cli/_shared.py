@@ -52,7 +52,7 @@ DataFolder = Annotated[
     ),
 ]
 Json = Annotated[bool, choice("One JSON object on standard output and nothing else.", "--json", group=OUTPUT)]
-DATA = "A data set by name, an .npz file or an image folder."
+DATA = "A data set by name, an .npz file, a table (.csv, .tsv, .jsonl, .parquet) or an image folder."
 CELLS = "Cells (nasbench201, nasbench1shot1: in each of three stages)."
 Channels = Annotated[int | None, option("Channels of the first cell.", metavar="N", group=SIZE)]
 Cells = Annotated[int | None, option(CELLS, metavar="N", group=SIZE)]

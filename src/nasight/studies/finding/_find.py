@@ -81,7 +81,7 @@ def find(
     overwrite : replace a find that is in `out`.
     progress : called with the name of an event and its values.
     class_weights : "balanced" lets every class count alike in the loss.
-    loss, metric, optimizer, augment : functions of your own; see `nasight.own.OwnParts`. `metric` may also be a name
+    loss, metric, optimizer, augment : functions of your own; see `nasight.OwnParts`. `metric` may also be a name
         such as "balanced accuracy". What cannot be sent to other processes lets the find run in this one.
     """
     own = OwnParts(loss, metric, optimizer, augment)
