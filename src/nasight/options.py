@@ -52,6 +52,10 @@ def _text(kind: Any) -> str:
 
 LENGTH, SIZE, LEARNING, LIMITS, MACHINE = "How long", "How large", "How it learns", "Limits", "Machine"
 WHAT = "What"
+AUGMENT = (
+    "Random changes of images: none, or some of shift,flip,cutout (default: what a named data set declares, for others "
+    "none)."
+)
 
 
 class SearchOptions(TypedDict, total=False):
@@ -59,7 +63,7 @@ class SearchOptions(TypedDict, total=False):
 
     none: Annotated[bool, Setting("Whether `none` is an operation (nasbench201: not by default).", WHAT)]
     space_options: Annotated[dict[str, Any], Setting("Options of the space, such as layers=3 for mlp.", WHAT)]
-    examples: Annotated[int, Setting("At most this many training examples.", LENGTH, "N")]
+    examples: Annotated[int | str, Setting("At most this many training examples; all: all there are.", LENGTH, "N|all")]
     share: Annotated[float, Setting("A share of the training examples instead.", LENGTH, "0..1")]
     validation: Annotated[float, Setting("The share of them held out to measure with; 0: none.", LENGTH, "0..1")]
     arch_share: Annotated[
@@ -86,7 +90,7 @@ class SearchOptions(TypedDict, total=False):
         Setting("Learning rate of the architecture (default: the published one, scaled by 1/sqrt(steps)).", LEARNING),
     ]
     arch_clip: Annotated[float, Setting("Largest gradient norm of the architecture (default: any).", LEARNING)]
-    augment: Annotated[bool, Setting("Random crops and flips, as the data set allows.", LEARNING)]
+    augment: Annotated[bool | str, Setting(AUGMENT, LEARNING, "WORDS")]
     candidates: Annotated[
         int,
         Setting("Architectures that compete at the end (rs-ws, ...), or are scored (eigen, knas, ...).", LEARNING, "N"),
@@ -113,7 +117,7 @@ class TrainOptions(TypedDict, total=False):
     """Every setting that `nasight.train` takes by name; one that is not given follows from the preset."""
 
     epochs: Annotated[int, Setting("Epochs of each training.", LENGTH, "N")]
-    examples: Annotated[int, Setting("Learn from at most this many examples.", LENGTH, "N")]
+    examples: Annotated[int | str, Setting("Learn from at most this many examples; or all.", LENGTH, "N|all")]
     share: Annotated[float, Setting("Learn from a share of the examples instead.", LENGTH, "0..1")]
     validation: Annotated[
         float | str, Setting("What judges: test, or a share of the training examples.", LENGTH, "test|0..1")
@@ -129,7 +133,7 @@ class TrainOptions(TypedDict, total=False):
     nesterov: Annotated[bool, Setting("Nesterov's form of the momentum.", LEARNING)]
     weight_decay: Annotated[float, Setting("Weight decay.", LEARNING)]
     clip: Annotated[float | None, Setting("Largest gradient norm.", LEARNING)]
-    augment: Annotated[bool, Setting("Random crops and flips, as the data set allows.", LEARNING)]
+    augment: Annotated[bool | str, Setting(AUGMENT, LEARNING, "WORDS")]
     cutout: Annotated[int, Setting("Side of the hole cut out of images.", LEARNING, "PIXELS")]
     auxiliary: Annotated[bool, Setting("A second head that helps training (darts).", LEARNING)]
     drop_path: Annotated[float, Setting("Probability of dropping a path at the end (darts).", LEARNING)]

@@ -1,49 +1,69 @@
 """Data sets: what a search learns from, checked on the way in and handed out in batches."""
 
 from nasight.data._arrays import examples, from_arrays
-from nasight.data._augment import Augment, augment
+from nasight.data._augment import EARLIER, Augment, augment, augment_text, read_augment
+from nasight.data._cache import CacheEntry, cache_entries, cache_folder, clear_cache
 from nasight.data._dataset import Dataset
+from nasight.data._decode import read_image
+from nasight.data._derive import resized, select_rows
 from nasight.data._download import get
-from nasight.data._files import Available, available, load
+from nasight.data._files import Available, available, holds_photos, load
 from nasight.data._loader import Batches, Loader, Prepared, batches, prepare
-from nasight.data._maps import chunks, extent, is_mapped, open_map, take
+from nasight.data._maps import chunks, extent, is_mapped, map_of, open_map, take
+from nasight.data._photo_list import image_files
 from nasight.data._registry import REGISTERED as FORMATS
 from nasight.data._registry import DataFormat, formats, register
 from nasight.data._rows import Rows, rows
 from nasight.data._sources import data_folder
 from nasight.data._split import split_indices
-from nasight.data._unlabeled import holds_rows, image_files, read_image, read_rows
+from nasight.data._told import tell_augmentation
+from nasight.data._unlabeled import holds_rows, read_rows
+from nasight.notes import listening, note
 
 __all__ = [
+    "EARLIER",
     "FORMATS",
     "Augment",
     "Available",
     "Batches",
+    "CacheEntry",
     "DataFormat",
     "Dataset",
     "Loader",
     "Prepared",
     "Rows",
     "augment",
+    "augment_text",
     "available",
     "batches",
+    "cache_entries",
+    "cache_folder",
     "chunks",
+    "clear_cache",
     "data_folder",
     "examples",
     "extent",
     "formats",
     "from_arrays",
     "get",
+    "holds_photos",
     "holds_rows",
     "image_files",
     "is_mapped",
+    "listening",
     "load",
+    "map_of",
+    "note",
     "open_map",
     "prepare",
+    "read_augment",
     "read_image",
     "read_rows",
     "register",
+    "resized",
     "rows",
+    "select_rows",
     "split_indices",
     "take",
+    "tell_augmentation",
 ]

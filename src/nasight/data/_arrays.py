@@ -8,8 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nasight.data._augment import Augment, default_augment
+from nasight.data._augment import NOTHING, Augment
 from nasight.data._dataset import Dataset
+from nasight.data._maps import map_of
 from nasight.errors import RequestError
 
 
@@ -21,7 +22,7 @@ def from_arrays(
     classes: tuple[str, ...] | None = None,
     augmentation: Augment | None = None,
 ) -> Dataset:
-    """The data set of arrays, which are copied.
+    """The data set of arrays, which are copied, unless they are mapped files.
 
     Parameters
     ----------
@@ -30,7 +31,7 @@ def from_arrays(
         or (n, h, w, 3), or vectors (n, d); y holds class numbers 0 to k - 1, (n,).
     source : where the arrays come from, for messages.
     classes : the names of the classes; their numbers by default.
-    augmentation : which random changes keep a label; by default images may be shifted by an eighth and flipped.
+    augmentation : which random changes keep a label; none by default.
 
     >>> from_arrays("dots", (np.zeros((4, 8, 8), np.uint8), [0, 1, 0, 1])).inputs
     (1, 8, 8)
@@ -45,9 +46,9 @@ def from_arrays(
     assert train_y is not None
     if classes is None:
         classes = tuple(map(str, range(int(train_y.max()) + 1 if len(train_y) else 0)))
-    if augmentation is None:
-        augmentation = default_augment(tuple(train_x.shape[1:]))
-    return Dataset(name, train_x, train_y, test_x, test_y, classes, source, augmentation)
+    # Of images whose origin is not known nobody can say which random changes keep a label.
+    changes = NOTHING if augmentation is None and train_x.dim() == 4 else None
+    return Dataset(name, train_x, train_y, test_x, test_y, classes, source, augmentation, changes=changes)
 
 
 def examples(value: Any, what: str) -> Tensor:
@@ -61,6 +62,8 @@ def examples(value: Any, what: str) -> Tensor:
     >>> examples(np.zeros((4, 8, 8, 3), np.uint8), "x").shape
     torch.Size([4, 3, 8, 8])
     """
+    if isinstance(value, Tensor) and map_of(value) is not None:
+        return value  # decoded by us, in the layout of a data set
     x = _tensor(value, what)
     if x.is_complex():
         raise RequestError(f"{what} must hold real numbers, got {x.dtype}")

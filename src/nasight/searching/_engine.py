@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nasight.architecture import Architecture
-from nasight.data import Dataset
+from nasight.data import Dataset, resized
 from nasight.errors import RequestError, RunError
 from nasight.geometry import Distribution
 from nasight.reproducible import generator_for, seeded
@@ -24,7 +24,7 @@ from nasight.searching._questions import Policy, Questions
 from nasight.searching._relaxations import StepContext
 from nasight.searching._settings import SearchSettings
 from nasight.searching._stages import Options, Reduced, spans, strongest
-from nasight.searching._streams import STREAMS, Streams, Tally, resized
+from nasight.searching._streams import STREAMS, Streams, Tally
 from nasight.searching.methods import Method, check_fit
 from nasight.spaces import Dropout, Space
 
@@ -40,7 +40,7 @@ class Engine:
         self.objective = self.method.objective(settings.objective)
         self.relaxation = self.method.relaxation
         check_fit(self.method, space, settings.partial)
-        self.dataset = resized(dataset, settings.resolution)
+        self.dataset = resized(dataset, settings.resolution, test=False)
         streams = Streams(settings, self.dataset, halves=self.objective.halves)
         self.loaders, self.validation = streams.loaders, streams.validation
         self.candidate_batch = streams.candidate_batch

@@ -105,20 +105,31 @@ def resume(
     data_folder: str | Path | None = None,
     progress: Progress | None = None,
     track: str | None = None,
+    epochs: int | None = None,
 ) -> Run:
     """Resume an interrupted search; the result is that of a search that was never interrupted.
 
     Parameters
     ----------
     path : the run folder.
+    epochs : more epochs than a search had that has ended: it goes on, along the cosine of the new length.
     space, method, data : those of a search over a user's own module, method or arrays, which a folder cannot keep.
     data_folder, progress, track : as in `nasight.search`; with `track` the epochs behind it are tracked too.
     """
     run = Run(path, space=None if space is None else load_space(space))
     if not run.train_free:
         return searching.resume(
-            path, space=space, method=method, data=data, data_folder=data_folder, progress=progress, track=track
+            path,
+            space=space,
+            method=method,
+            data=data,
+            data_folder=data_folder,
+            progress=progress,
+            track=track,
+            epochs=epochs,
         )
+    if epochs is not None:
+        raise RequestError(f"the search in {run.path} trained no supernet: it has no epochs to add")
     if track is not None:
         raise RequestError(
             f"--track {track} is for methods that train a supernet; a search without training has no epochs"

@@ -12,6 +12,7 @@ from typing import Any
 from torch import nn
 
 from nasight.compute import cores
+from nasight.data import Dataset, augment_text, read_augment
 from nasight.data import load as load_data
 from nasight.errors import RequestError
 from nasight.runs import DataRecord, RunFolder, data_of
@@ -40,6 +41,7 @@ def find(
     trainings: int | None = None,
     epochs: int | None = None,
     method: str | None = None,
+    augment: str | None = None,
     seed: int = 0,
     level: float = 0.95,
     workers: int | None = None,
@@ -63,6 +65,7 @@ def find(
     trainings : a budget in trainings in place of time, so that no clock plays a role.
     epochs : of the trainings that answer, with a budget in trainings.
     method : of the proposing searches; GAEA-PC-DARTS, or GAEA-DARTS where a space has no partial channels.
+    augment : random changes of images, such as "shift,flip"; by default those that help the baseline.
     seed : everything random follows from it.
     level : of the intervals.
     workers : processes that train at once; as many as cores.
@@ -85,7 +88,7 @@ def find(
     settings = FindSettings(
         space=name,
         space_options=options,
-        data=data if isinstance(data, str) else dataset.name,
+        data=data if isinstance(data, str) else dataset.origin or dataset.name,
         method=row.name,
         seed=seed,
         size=found.train_size("tiny") or found.size(),
@@ -99,6 +102,7 @@ def find(
         batch_size=32 if len(dataset.train_y) < 4_000 else 64,
         trainings=limit.trainings,
         epochs=epochs,
+        augment=None if augment is None else checked_augment(augment, dataset),
     )
     about = {"settings": asdict(settings), "data": DataRecord.of(loaded).to_dict()}
     folder = RunFolder.create(out, kind="find", about=about, overwrite=overwrite)
@@ -111,6 +115,11 @@ def find(
             # Nothing was trained: there is nothing to resume.
             shutil.rmtree(folder.path, ignore_errors=True)
         raise
+
+
+def checked_augment(text: str, data: Dataset) -> str:
+    """The words for random changes, with their pixels."""
+    return augment_text(read_augment(text, data.inputs))
 
 
 def resume_find(

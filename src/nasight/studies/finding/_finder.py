@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from statistics import mean
 from typing import Any
 
@@ -19,7 +19,7 @@ from torch import nn
 
 from nasight.architecture import Architecture
 from nasight.compute import process_pool
-from nasight.data import Dataset, split_indices
+from nasight.data import Dataset, select_rows, split_indices
 from nasight.errors import RequestError, RunError
 from nasight.kernels import score
 from nasight.reproducible import generator_for
@@ -106,6 +106,8 @@ class FindSettings:
     batch_size: int
     trainings: int | None
     epochs: int | None
+    augment: str | None = None
+    """The random changes of images that were asked for; None: those that help the baseline."""
 
 
 def with_test_part(data: Dataset) -> Dataset:
@@ -117,13 +119,7 @@ def with_test_part(data: Dataset) -> Dataset:
     if rows - held < 4 * data.n_classes:
         raise RequestError(f"{rows} rows are too few for {data.n_classes} classes: a find sets a fifth of them aside")
     test, train = split_indices(data.train_y, [held, rows - held], generator_for(DATA_SEED, "test part"))
-    return replace(
-        data,
-        train_x=data.train_x[train],
-        train_y=data.train_y[train],
-        test_x=data.train_x[test],
-        test_y=data.train_y[test],
-    )
+    return select_rows(data, train, test)
 
 
 @dataclass(frozen=True)
@@ -380,7 +376,8 @@ class Leg:
             epochs = self.plan.recipe_epochs
             return self.f.workers.train([self._request(SPACE, reference, epochs, self.seed, r) for r in recipes])
 
-        return choose_recipe(train, images=len(self.data.inputs) == 3)
+        asked = None if self.s.augment is None else (self.s.augment,)
+        return choose_recipe(train, images=len(self.data.inputs) == 3, changes=asked)
 
     # Proposals
 
