@@ -99,6 +99,8 @@ def search(
     seed: Annotated[int, choice("Everything random follows from it.", group=MACHINE)] = 0,
     path: Annotated[str | None, setting(SearchOptions, "path")] = None,
     threads: Annotated[int | None, setting(SearchOptions, "threads")] = None,
+    device: Annotated[str | None, setting(SearchOptions, "device")] = None,
+    precision: Annotated[str | None, setting(SearchOptions, "precision")] = None,
     data_folder: DataFolder = None,
     out: Annotated[
         str | None, option("The run folder (default: runs/SPACE-METHOD-SEED).", metavar="FOLDER", group=OUTPUT)
@@ -126,7 +128,9 @@ def search(
         if (Path(resume) / "run.json").is_file():  # what is no run is said first
             _only_with_resume(context)
         with interruptible():
-            run = studies.resume(resume, data_folder=data_folder, progress=progress, track=track, epochs=epochs)
+            run = studies.resume(
+                resume, data_folder=data_folder, progress=progress, track=track, epochs=epochs, device=device
+            )
         _report(run, as_json)
         return
     settings: dict[str, Any] = {
@@ -158,6 +162,8 @@ def search(
         "params_size": _trained_size(space, preset, layers) if max_params or max_latency else None,
         "path": path,
         "threads": threads,
+        "device": device,
+        "precision": precision,
         "seed": seed,
     }
     # Photos are decoded at the resolution; of other data the search makes smaller copies.
@@ -179,7 +185,7 @@ def search(
     _report(run, as_json)
 
 
-WITH_RESUME = {"resume", "epochs", "data_folder", "track", "as_json"}
+WITH_RESUME = {"resume", "epochs", "device", "data_folder", "track", "as_json"}
 
 
 def _only_with_resume(context: typer.Context) -> None:

@@ -106,6 +106,7 @@ def resume(
     progress: Progress | None = None,
     track: str | None = None,
     epochs: int | None = None,
+    device: str | None = None,
 ) -> Run:
     """Resume an interrupted search; the result is that of a search that was never interrupted.
 
@@ -115,6 +116,8 @@ def resume(
     epochs : more epochs than a search had that has ended: it goes on, along the cosine of the new length.
     space, method, data : those of a search over a user's own module, method or arrays, which a folder cannot keep.
     data_folder, progress, track : as in `nasight.search`; with `track` the epochs behind it are tracked too.
+    device : where to go on; by default where it began. On another kind of device the random numbers are the same, but
+        sums are rounded otherwise.
     """
     run = Run(path, space=None if space is None else load_space(space))
     if not run.train_free:
@@ -127,6 +130,7 @@ def resume(
             progress=progress,
             track=track,
             epochs=epochs,
+            device=device,
         )
     if epochs is not None:
         raise RequestError(f"the search in {run.path} trained no supernet: it has no epochs to add")
