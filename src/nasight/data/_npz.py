@@ -24,7 +24,7 @@ MAPPED_BYTES = 16 << 20
 BROKEN = (zipfile.BadZipFile, zlib.error, ValueError, EOFError, OSError, NotImplementedError, RuntimeError)
 
 
-def read_npz(path: Path) -> Dataset:
+def read_npz(path: Path, task: str | None = None) -> Dataset:
     """The data set of the arrays x, y and optionally x_test, y_test in a file; nothing in it is unpickled."""
     try:
         # Opened here, because numpy leaves a file that it cannot read open.
@@ -43,7 +43,7 @@ def read_npz(path: Path) -> Dataset:
     absent = [key for key in KEYS[: 4 if len(arrays) > 2 else 2] if key not in arrays]
     if absent:
         raise RequestError(f"{path} lacks the array {absent[0]!r}; it holds {', '.join(names) or 'nothing'}")
-    return from_arrays(path.stem, tuple(arrays[key] for key in KEYS if key in arrays), source=str(path))
+    return from_arrays(path.stem, tuple(arrays[key] for key in KEYS if key in arrays), source=str(path), task=task)
 
 
 def _large(file: NpzFile) -> list[str]:

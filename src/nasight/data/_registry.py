@@ -11,6 +11,7 @@ from nasight.data._npz import read_npz
 from nasight.data._photo_list import is_photo_table, list_folder, list_table
 from nasight.data._photos import Reading, read_photos
 from nasight.data._sources import SOURCES
+from nasight.data._tables import holds_table_set, read_table_set
 from nasight.errors import RequestError
 from nasight.registry import Registry
 
@@ -53,6 +54,7 @@ def _read_photo_table(path: Path, reading: Reading | None = None) -> Dataset:
     return read_photos(list_table(path), str(path), reading or Reading())
 
 
+TABLE = DataFormat("a table (.csv, .tsv, .jsonl, .parquet)", holds_table_set, read_table_set)
 NPZ = DataFormat("an .npz file", lambda path: path.is_file() and path.suffix.lower() == ".npz", read_npz)
 IMAGES = DataFormat("a folder of images", Path.is_dir, _read_images)
 PHOTO_TABLE = DataFormat("a table of photos", is_photo_table, _read_photo_table)
@@ -61,7 +63,7 @@ PHOTOS = {IMAGES.name: _read_images, PHOTO_TABLE.name: _read_photo_table}
 REGISTERED: Registry[DataFormat | LoadData] = Registry(
     "data set or format",
     "nasight.data",
-    {NPZ.name: NPZ, IMAGES.name: IMAGES, PHOTO_TABLE.name: PHOTO_TABLE},
+    {known.name: known for known in (NPZ, IMAGES, TABLE, PHOTO_TABLE)},
     check=_checked,
 )
 

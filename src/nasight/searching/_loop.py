@@ -15,10 +15,11 @@ import torch
 from torch import Tensor, nn
 
 from nasight.compute import check_precision, choose_device, moved_note
-from nasight.data import augment_text, holds_photos
+from nasight.data import augment_text, holds_photos, with_label
 from nasight.data import load as load_data
 from nasight.errors import RequestError, RunError
 from nasight.options import SearchOptions, takes
+from nasight.own import OwnParts, own_parts
 from nasight.reproducible import torch_threads
 from nasight.runs import DataRecord, RunFolder
 from nasight.searching._amounts import tell_amounts
@@ -79,6 +80,7 @@ def search(
     check_track(track)
     row = method_row(method)
     given: dict[str, Any] = dict(settings)
+    own = own_parts(given)
     if given.pop("top", None) is not None:
         raise RequestError(f"top is for methods without training, not for {row.name!r}")
     none = given.pop("none", None)
@@ -86,6 +88,7 @@ def search(
     if none is None and published is not None:
         none = published.settings.get("none")
     found, name, options = chosen_space(space, given.pop("space_options", None), none=none)
+    data = with_label(data, given.pop("label", None), given.pop("task", None))
     words = given.pop("augment") if isinstance(given.get("augment"), str) else None
     # Photos are decoded at the resolution; other images are shrunk to it by the engine.
     side = given.get("resolution") if holds_photos(data) else None
@@ -102,10 +105,10 @@ def search(
     )
     tell_amounts(resolved, dataset, asked=bool({"examples", "share"} & {k for k, v in given.items() if v is not None}))
     with torch_threads(resolved.threads):
-        engine = Engine(resolved, found, dataset, row)
+        engine = Engine(resolved, found, dataset, row, own)
         check_limit(engine)
         record = DataRecord.of(dataset, engine.dataset.inputs).to_dict()
-        about = {"settings": resolved.model_dump(), "data": record}
+        about = {"settings": resolved.model_dump(), "data": record, **({"own": own.names()} if own.names() else {})}
         folder = RunFolder.create(out, kind="search", about=about, overwrite=overwrite)
         return _run(engine, folder, tracked(progress, track, folder.path, engine.groups))
 
@@ -116,6 +119,7 @@ def resume(
     space: Space | nn.Module | Callable[[], nn.Module] | None = None,
     method: Method | None = None,
     data: Any = None,
+    own: OwnParts | None = None,
     data_folder: str | Path | None = None,
     progress: Progress | None = None,
     track: str | None = None,
@@ -126,10 +130,11 @@ def resume(
 
     With `epochs`, a search that has ended gets more of them, along the cosine of the new length.
 
-    A search over a user's own module, method or arrays needs them again, as `space`, `method` and `data`. With `track`
-    the epochs behind it are tracked too. Under `max_latency` the times of the end are measured anew, so there the pick
-    may differ. It goes on on the device that it began on, or on `device`; on another kind of device the random numbers
-    are the same, but sums are rounded otherwise.
+    A search over a user's own module, method or arrays needs them again, as `space`, `method` and `data`, and one with
+    parts of their own (a loss, a metric, an optimizer, an augmentation) needs those, as `own`. With `track` the epochs
+    behind it are tracked too. Under `max_latency` the times of the end are measured anew, so there the pick may differ.
+    It goes on on the device that it began on, or on `device`; on another kind of device the random numbers are the
+    same, but sums are rounded otherwise.
     """
     check_track(track)
     run = Run(path, space=None if space is None else load_space(space), method=method)
@@ -144,8 +149,9 @@ def resume(
         )
     dataset = run.load_data(data, data_folder=data_folder)
     settings, note = on_device(run.settings, device)
+    own = (own or OwnParts()).again(run.folder.about.get("own"), f"the search in {run.path}")
     with torch_threads(settings.threads):
-        engine = Engine(settings, run.space, dataset, run.method)
+        engine = Engine(settings, run.space, dataset, run.method, own)
         told = tracked(progress, track, run.path, engine.groups)
         if note is not None:
             told.note(note)
@@ -287,6 +293,7 @@ def _finish(engine: Engine, folder: RunFolder, rows: list[dict[str, Any]]) -> Ru
             "augmentation": augment_text(engine.loaders["weights"].augment),
             "architecture": engine.space.format(arch),
             "accuracy": accuracy,
+            "metric": engine.judge_task.units.metric,
             "unusable": unusable,
             "entropy": sum(each.values()) / len(each),
             "seconds": sum(row["seconds"] for row in rows),
