@@ -36,7 +36,7 @@ FIRST_EDITION = {
 """What names of the first edition are called now."""
 CHANGED = ("p-darts", "gaea-p-darts", "snas", "gaea-snas")
 """Methods whose searches of the first edition cannot be finished by this one; those that ended are read as before."""
-HELD_BACK = 0.25
+HELD_BACK = 0.5
 """The part of the epochs before the first architecture step, where the size of a gradient sets the rate and neither the
 method nor a protocol says otherwise: at the start gradients are small and say little, and the rate would be high."""
 HALF = 0.5
