@@ -84,7 +84,7 @@ class Layer(nn.Module):
 
 
 class Narrow(nn.Module):
-    """Four layers behind each other; without a warm-up one seed of three threw all of them away."""
+    """Four layers behind each other; without a warm-up one seed of four threw all of them away."""
 
     def __init__(self) -> None:
         super().__init__()
