@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -37,6 +38,9 @@ FIRST_EDITION = {
 """What names of the first edition are called now."""
 CHANGED = ("p-darts", "gaea-p-darts", "snas", "gaea-snas")
 """Methods whose searches of the first edition cannot be finished by this one; those that ended are read as before."""
+HELD_BACK = 0.5
+"""The part of the epochs before the first architecture step, where the size of a gradient sets the rate and neither the
+method nor a protocol says otherwise: at the start gradients are small and say little, and the rate would be high."""
 HALF = 0.5
 """The part of the rows that both the shared weights and the architecture have where nothing else is said."""
 
@@ -191,9 +195,12 @@ def _lengths(
 
     A rate that rises at the start does so for the published part of the epochs, and then the warm-up is that too.
     """
-    if published.get("epochs") == epochs:
+    followed, warmup = published.get("epochs") == epochs, int(method.schedule.warmup * epochs)
+    if followed:
         given = {**published, **given}
-    found = {"schedule_epochs": round(space.cosine_stretch * epochs), "warmup": int(method.schedule.warmup * epochs)}
+    elif not method.schedule.warmup and method.geometry.gradient is not None:
+        warmup = min(math.ceil(HELD_BACK * epochs), epochs - 1)
+    found = {"schedule_epochs": round(space.cosine_stretch * epochs), "warmup": warmup}
     if "lr_warmup" in published:
         found |= {key: published[key] * epochs // published["epochs"] for key in ("warmup", "lr_warmup")}
     return {key: value for key, value in found.items() if key not in given}
