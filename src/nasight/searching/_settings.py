@@ -24,6 +24,8 @@ AMOUNTS: Mapping[str, dict[str, Any]] = {
     "paper": {"epochs": 50, "examples": None},
     "imagenet": {"epochs": 50, "examples": None},
 }
+ALL = "all"
+"""As a number of examples: all that there are, whatever the preset says."""
 ONLY_AS_PUBLISHED = ("imagenet",)
 """Presets that mean nothing where there is no protocol to follow."""
 
@@ -136,6 +138,9 @@ def resolve(
     if preset not in AMOUNTS:
         raise RequestError(f"preset must be one of {', '.join(AMOUNTS)}, got {preset!r}")
     given = {key: value for key, value in given.items() if value is not None}
+    everything = given.get("examples") == ALL
+    if everything:
+        given.pop("examples")
     if isinstance(given.get("max_params"), str):
         given["max_params"] = read_count(given["max_params"])
     if isinstance(given.get("max_latency"), str):
@@ -167,6 +172,8 @@ def resolve(
         **given,
     }
     values["size"] = {**space.search_sizes.get(preset, {}), **published.get("size", {}), **given.get("size", {})}
+    if everything:
+        values["examples"] = values["share"] = None
     if "share" in given and "examples" not in given:
         values["examples"] = None
     if "examples" in given and "share" not in given:
