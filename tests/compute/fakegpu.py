@@ -134,6 +134,14 @@ class FakeTensor(Tensor):
         made.raw = raw
         return made  # type: ignore[no-any-return]
 
+    @property
+    def data(self) -> Any:
+        return self.detach()
+
+    @data.setter
+    def data(self, other: FakeTensor) -> None:
+        self.raw = other.raw
+
     def tolist(self) -> Any:
         return self.detach().cpu().tolist()
 

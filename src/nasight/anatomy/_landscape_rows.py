@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from nasight.anatomy._variance import CROSS_ENTROPY, gradient_variance
+from nasight.compute import double, to_host
 from nasight.errors import RequestError
 from nasight.gradients import Loss, logits_of
 from nasight.reproducible import torch_threads
@@ -100,7 +101,7 @@ def _loss(job: LandscapeJob) -> float:
         _recompute(job)
     total = 0.0
     for x, y in zip(torch.split(job.x, job.batch), torch.split(job.y, job.batch), strict=True):
-        total += float(job.loss(logits_of(job.model(x)), y).sum(dtype=torch.float64))
+        total += float(double(job.loss(logits_of(job.model(x)), y)).sum())
     return total / len(job.x)
 
 
@@ -124,5 +125,5 @@ def fingerprint(tensors: Iterable[Tensor]) -> str:
     digest = hashlib.sha256()
     for tensor in tensors:
         digest.update(f"{tensor.dtype} {tuple(tensor.shape)};".encode())
-        digest.update(tensor.detach().contiguous().numpy().tobytes())
+        digest.update(to_host(tensor.detach()).contiguous().numpy().tobytes())
     return digest.hexdigest()[:16]

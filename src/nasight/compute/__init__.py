@@ -3,6 +3,8 @@
 from nasight.compute._device import (
     choose_device,
     device_count,
+    double,
+    double_zeros,
     fits,
     has_double,
     is_device,
@@ -22,6 +24,8 @@ __all__ = [
     "choose_device",
     "cores",
     "device_count",
+    "double",
+    "double_zeros",
     "fits",
     "has_double",
     "is_device",

@@ -184,3 +184,15 @@ def seeded_device(device: torch.device, seed: int) -> Iterator[None]:
         yield
     finally:
         module.set_rng_state(before)
+
+
+def double(tensor: torch.Tensor) -> torch.Tensor:
+    """In float64: on its device, or on the CPU where the device has none (MPS)."""
+    return tensor.double() if has_double(tensor.device) else tensor.cpu().double()
+
+
+def double_zeros(*shape: int, like: torch.Tensor) -> torch.Tensor:
+    """Zeros to add what `double` gives to."""
+    import torch
+
+    return torch.zeros(shape, dtype=torch.float64, device=like.device if has_double(like.device) else "cpu")

@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 
+from nasight.compute import to_device
 from nasight.data import Dataset, batches, prepare
 from nasight.errors import RequestError
 from nasight.kernels._score_table import Score
@@ -44,6 +45,7 @@ class ScoreJob:
     seed: int
     batch: int | None = None
     """Examples for every row, in place of its own number."""
+    device: str = "cpu"
 
 
 def draw_batch(
@@ -112,4 +114,6 @@ def _network(job: ScoreJob, space: Space, text: str, row: Score) -> tuple[nn.Mod
         y, size = torch.zeros(batch, dtype=torch.int64), {**size, **space.thin_size}
     with seeded(job.seed, "initial weights"):
         network = space.network(space.parse(text), tuple(x.shape[1:]), job.classes, **size)
-    return network, x[:batch], y[:batch]
+    device = torch.device(job.device)
+    x, y = to_device((x[:batch], y[:batch]), device)
+    return network.to(device), x, y

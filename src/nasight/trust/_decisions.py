@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nasight.architecture import Architecture
+from nasight.compute import to_host
 from nasight.spaces import Alternatives, Group, Space, Supernet
 
 LOCAL = 512
@@ -203,10 +204,12 @@ def example_losses(supernet: Supernet, weights: Mapping[str, Tensor], batches: B
     losses, right = [], []
     for x, y in batches:
         logits = supernet(x, weights)
-        losses.append(F.cross_entropy(logits, y, reduction="none").double())
-        right.append((logits.argmax(1) == y).double())
+        losses.append(F.cross_entropy(logits, y, reduction="none"))
+        right.append(logits.argmax(1) == y)
     supernet.train(training)
-    return torch.cat(losses).numpy(), torch.cat(right).numpy()
+    # Read once; a device may have no float64.
+    near = to_host((torch.cat(losses), torch.cat(right)))
+    return near[0].double().numpy(), near[1].double().numpy()
 
 
 def _contexts(
