@@ -10,7 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nasight.cli import _shared
-from nasight.cli._shared import LENGTH, MACHINE, OUTPUT, WHAT, DataFolder, Json, choice, examples, interruptible, option
+from nasight.cli._shared import (
+    LENGTH,
+    MACHINE,
+    OUTPUT,
+    WHAT,
+    DataFolder,
+    Device,
+    Json,
+    choice,
+    examples,
+    interruptible,
+    option,
+)
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
@@ -57,6 +69,7 @@ def find(
     ] = None,
     seed: Annotated[int, choice("Everything random follows from it.", group=MACHINE)] = 0,
     workers: Annotated[int | None, option("Processes (default: as many as cores).", metavar="N", group=MACHINE)] = None,
+    device: Device = "auto",
     data_folder: DataFolder = None,
     out: Annotated[
         str | None, option("The folder of the find (default: runs/find-DATA-SEED).", metavar="FOLDER", group=OUTPUT)
@@ -100,6 +113,7 @@ def find(
                 data_folder=data_folder,
                 overwrite=overwrite,
                 progress=tell,
+                device=device,
             )
     typer.echo(json.dumps(answer.result) if as_json else summary(answer))
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from nasight.options import settings_of
+from nasight.options import DEVICE, settings_of
 
 WHAT, LENGTH, SIZE, MACHINE, OUTPUT = "What", "How long", "How large", "Machine", "Output"
 """Groups of options in a help text."""
@@ -51,6 +51,7 @@ DataFolder = Annotated[
         group=MACHINE,
     ),
 ]
+Device = Annotated[str, choice(DEVICE, metavar="NAME", group=MACHINE)]
 Json = Annotated[bool, choice("One JSON object on standard output and nothing else.", "--json", group=OUTPUT)]
 DATA = "A data set by name, an .npz file or an image folder."
 CELLS = "Cells (nasbench201, nasbench1shot1: in each of three stages)."

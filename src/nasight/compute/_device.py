@@ -6,8 +6,7 @@ asked for is done. So copies to a device never block here, and values come back 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nasight.errors import RequestError
@@ -163,27 +162,6 @@ def fits(size: int, device: torch.device, share: float = 0.5) -> bool:
         return size <= 1 << 30
     free, _ = module.mem_get_info(device)
     return bool(size <= share * free)
-
-
-@contextmanager
-def seeded_device(device: torch.device, seed: int) -> Iterator[None]:
-    """The device's own generator begins at this seed inside, and is left as it was.
-
-    It is for what torch draws there by itself, such as the dropout of a user's own module. Everything that this library
-    draws is drawn on the CPU.
-    """
-    import torch
-
-    if not is_device(device):
-        yield
-        return
-    module = torch.get_device_module(device)
-    before = module.get_rng_state()
-    module.manual_seed(seed)
-    try:
-        yield
-    finally:
-        module.set_rng_state(before)
 
 
 def double(tensor: torch.Tensor) -> torch.Tensor:

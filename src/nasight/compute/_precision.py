@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +62,13 @@ class LossScale:
         self.factor = torch.where(fine, grown, self.factor / 2)
         self.good = torch.where(self.good >= self.patience, 0.0, self.good)
         return divided
+
+    def restore_gradients(self, parameters: Iterable[torch.Tensor]) -> None:
+        """The same for the gradients that parameters have after a backward pass."""
+        if self.active:
+            moving = [p for p in parameters if p.grad is not None]
+            for p, grad in zip(moving, self.restored([p.grad for p in moving if p.grad is not None]), strict=True):
+                p.grad = grad
 
     def state(self) -> dict[str, torch.Tensor]:
         return {} if self.factor is None or self.good is None else {"factor": self.factor, "good": self.good}

@@ -116,4 +116,4 @@ def _network(job: ScoreJob, space: Space, text: str, row: Score) -> tuple[nn.Mod
         network = space.network(space.parse(text), tuple(x.shape[1:]), job.classes, **size)
     device = torch.device(job.device)
     x, y = to_device((x[:batch], y[:batch]), device)
-    return network.to(device), x, y
+    return network.to(device, non_blocking=True), x, y

@@ -79,7 +79,7 @@ class Engine:
                 partial=s.partial or self.relaxation.partial,
                 **self.size,
             )
-        self.supernet.to(self.device)
+        self.supernet.to(self.device, non_blocking=True)
         self.groups = self.supernet.groups
         self.reduced = Reduced(self.groups, options)
         questions = Questions(self.space)

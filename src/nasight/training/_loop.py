@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from nasight.architecture import Architecture
+from nasight.compute import LossScale, autocast, is_device, to_device, to_host
 from nasight.data import Dataset, prepare
 from nasight.errors import RequestError, RunError
 from nasight.reproducible import generator_for, seeded
@@ -40,6 +41,8 @@ class Job:
     settings: TrainSettings
     seed: int
     file: str | None = None
+    device: str = "cpu"
+    """Where it is trained, which is no part of what it is: a restart may be on another one."""
 
     def about(self) -> dict[str, Any]:
         """What makes two trainings the same one."""
@@ -65,7 +68,9 @@ class Trainer:
     def __init__(self, job: Job) -> None:
         settings = job.settings
         self.job, self.settings = job, settings
-        self.network = build(job, auxiliary=settings.auxiliary)
+        self.device = torch.device(job.device)
+        self.scale = LossScale(self.device, settings.precision)
+        self.network = build(job, auxiliary=settings.auxiliary).to(self.device, non_blocking=True)
         if settings.drop_path and not hasattr(self.network, "drop_path"):
             raise RequestError(f"networks of space {job.space.name!r} have no drop path; drop_path must be 0")
         if settings.cutout and job.data.augmentation is None:
@@ -86,8 +91,10 @@ class Trainer:
             rows=rows,
             augment=settings.augment,
             cutout=settings.cutout,
-        )
+        ).to(self.device)
         self.epoch, self.step, self.loss, self.correct, self.seconds = 0, 0, 0.0, 0, 0.0
+        self.waiting = list[tuple[int, Tensor, Tensor, Tensor]]()
+        """Steps whose figures are still on the device: step, total loss, loss, right answers."""
         self.rows: list[EpochRow] = []
 
     @property
@@ -96,6 +103,7 @@ class Trainer:
 
     def state(self) -> dict[str, Any]:
         """Tensors and counters; a finished training needs its optimizer no more."""
+        self.settle()
         state = {
             "network": self.network.state_dict(),
             "epoch": self.epoch,
@@ -105,7 +113,10 @@ class Trainer:
             "seconds": self.seconds,
             "rows": [asdict(row) for row in self.rows],
         }
-        return state if self.done else {**state, "optimizer": self.optimizer.state_dict()}
+        if self.scale.active:
+            state["scale"] = self.scale.state()
+        state = state if self.done else {**state, "optimizer": self.optimizer.state_dict()}
+        return to_host(state) if is_device(self.device) else state
 
     def restore(self, state: dict[str, Any]) -> None:
         self.network.load_state_dict(state["network"])
@@ -115,6 +126,7 @@ class Trainer:
             self.optimizer.load_state_dict(optimizer)
         self.epoch, self.step, self.seconds = state["epoch"], state["step"], state["seconds"]
         self.loss, self.correct = state["loss"], state["correct"]
+        self.scale.restore(state.get("scale", {}))
         self.rows = [EpochRow(**row) for row in state["rows"]]
 
     def run_epoch(self, after_step: Callable[[], None]) -> EpochRow:
@@ -126,6 +138,7 @@ class Trainer:
             self.seconds = before + time.perf_counter() - started
             after_step()
         seen = self.loader.steps * self.loader.batch_size
+        self.settle()
         train_loss, train_accuracy = self.loss / seen, 100.0 * self.correct / seen
         test_loss, test_accuracy = self.judge()
         self.seconds = before + time.perf_counter() - started
@@ -154,6 +167,7 @@ class Trainer:
         return lr
 
     def next_epoch(self) -> None:
+        self.settle()
         self.epoch, self.step, self.loss, self.correct = self.epoch + 1, 0, 0.0, 0
 
     def result(self, out: str | None) -> TrainingResult:
@@ -185,33 +199,50 @@ class Trainer:
             network: Any = self.network
             network.generator = generator_for(*keys)
         self.optimizer.zero_grad(set_to_none=True)
-        with seeded(*keys):
+        with seeded(*keys, device=self.device), autocast(self.device, self.settings.precision):
             out = self.network(x)
         logits, auxiliary = out if isinstance(out, tuple) else (out, None)
+        logits = logits.float() if self.settings.precision != "32" else logits
         smooth = self.settings.label_smoothing
         loss = functional.cross_entropy(logits, y, label_smoothing=smooth)
         total = loss
         if auxiliary is not None:
             total = loss + AUXILIARY_WEIGHT * functional.cross_entropy(auxiliary, y, label_smoothing=smooth)
-        value = total.item()
-        if not math.isfinite(value):
-            self._diverged("training loss", value)
-        total.backward()  # type: ignore[no-untyped-call]
+        self.waiting.append((self.step, total.detach(), loss.detach(), (logits.detach().argmax(1) == y).sum()))
+        if not is_device(self.device):
+            self.settle()
+        self.scale.scaled(total).backward()  # type: ignore[no-untyped-call]
+        self.scale.restore_gradients(self.network.parameters())
         if self.settings.clip is not None:
             nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.clip)
         self.optimizer.step()
-        self.loss += loss.item() * len(y)
-        self.correct += int((logits.detach().argmax(1) == y).sum())
         self.step += 1
+
+    def settle(self) -> None:
+        """Read the figures of all steps since the last time, with one wait for the device; on the CPU every step does.
+
+        A loss that is not finite is told here: before a checkpoint, and at the end of an epoch.
+        """
+        if not self.waiting:
+            return
+        steps, *columns = zip(*self.waiting, strict=True)
+        self.waiting.clear()
+        totals, losses, right = (column.tolist() for column in to_host([torch.stack(column) for column in columns]))
+        for step, total, loss, correct in zip(steps, totals, losses, right, strict=True):
+            if not math.isfinite(total):
+                self._diverged("training loss", total, step)
+            self.loss += loss * self.loader.batch_size
+            self.correct += correct
 
     @torch.no_grad()
     def judge(self, batch: int = EVALUATION_BATCH) -> tuple[float, float]:
         """Loss and accuracy (percent) on the rows that judge, `batch` at a time."""
-        loss, correct, seen = 0.0, 0, 0
+        found, seen = list[tuple[Tensor, Tensor]](), 0
         for logits, y in self._judged(batch):
-            loss += functional.cross_entropy(logits, y, reduction="sum").item()
-            correct += int((logits.argmax(1) == y).sum())
+            found.append((functional.cross_entropy(logits, y, reduction="sum"), (logits.argmax(1) == y).sum()))
             seen += len(y)
+        near = to_host([torch.stack(column) for column in zip(*found, strict=True)])
+        loss, correct = sum(near[0].tolist()), sum(near[1].tolist())
         if not math.isfinite(loss):
             self._diverged("test loss", loss)
         return loss / seen, 100.0 * correct / seen
@@ -219,18 +250,22 @@ class Trainer:
     @torch.no_grad()
     def right(self, batch: int = EVALUATION_BATCH) -> Tensor:
         """Which of the rows that judge the network gets right: (rows,), always in the same order."""
-        return torch.cat([logits.argmax(1) == y for logits, y in self._judged(batch)])
+        return to_host(torch.cat([logits.argmax(1) == y for logits, y in self._judged(batch)]))
 
     def _judged(self, batch: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Logits and labels of the rows that judge."""
         self.network.eval()
         part = "test" if self.held_out is None else "train"
-        for x, y in self.data.batches(part, size=batch, rows=self.held_out):
-            out = self.network(x)
-            yield (out[0] if isinstance(out, tuple) else out), y
+        for near_x, near_y in self.data.batches(part, size=batch, rows=self.held_out):
+            x, y = to_device((near_x, near_y), self.device)
+            with autocast(self.device, self.settings.precision):
+                out = self.network(x)
+            logits = out[0] if isinstance(out, tuple) else out
+            yield (logits.float() if self.settings.precision != "32" else logits), y
 
-    def _diverged(self, what: str, value: float) -> None:
+    def _diverged(self, what: str, value: float, step: int | None = None) -> None:
+        step = self.step if step is None else step
         raise Diverged(
-            f"the {what} became {value} in epoch {self.epoch + 1}, step {self.step + 1}, "
+            f"the {what} became {value} in epoch {self.epoch + 1}, step {step + 1}, "
             f"with lr {self.settings.lr:g}; train with a smaller lr"
         )

@@ -72,6 +72,7 @@ class Trainings:
     spaces: Mapping[str, Space | tuple[str, Mapping[str, Any]]]
     data: str
     threads: int = 1
+    device: str = "cpu"
     _loaded: dict[str, Space] = field(default_factory=dict, compare=False, repr=False)
 
     def space(self, key: str) -> Space:
@@ -81,7 +82,13 @@ class Trainings:
         return self._loaded[key]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"spaces": dict(self.spaces), "data": self.data, "threads": self.threads, "_loaded": {}}
+        return {
+            "spaces": dict(self.spaces),
+            "data": self.data,
+            "threads": self.threads,
+            "device": self.device,
+            "_loaded": {},
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
@@ -102,7 +109,8 @@ class Trainings:
             validation=request.validation,
             size=dict(request.size),
         )
-        return Job(space, read_architecture(space, request.architecture), data, settings, request.seed)
+        arch = read_architecture(space, request.architecture)
+        return Job(space, arch, data, settings, request.seed, device=self.device)
 
     def __call__(self, request: Request) -> Outcome | None:
         """The outcome, or None where the training failed."""
