@@ -311,8 +311,10 @@ class _Module:
         return False
 
     @staticmethod
-    def manual_seed_all(seed: int) -> None:
+    def manual_seed(seed: int) -> None:
         _State.generator.manual_seed(seed)
+
+    manual_seed_all = manual_seed
 
     @staticmethod
     def get_rng_state(device: Any = None) -> Tensor:

@@ -55,8 +55,10 @@ class LossScale:
 
         if self.factor is None or self.good is None or not grads:
             return grads
-        fine = torch.stack([grad.isfinite().all() for grad in grads]).all()
-        divided = [torch.where(fine, grad / self.factor, 0.0) for grad in grads]
+        near = [grad.to(self.factor.device, non_blocking=True) for grad in grads]
+        fine = torch.stack([grad.isfinite().all() for grad in near]).all()
+        scaled = [torch.where(fine, grad / self.factor, 0.0) for grad in near]
+        divided = [each.to(grad.device) for each, grad in zip(scaled, grads, strict=True)]
         self.good = torch.where(fine, self.good + 1, 0.0)
         grown = torch.where(self.good >= self.patience, self.factor * 2, self.factor)
         self.factor = torch.where(fine, grown, self.factor / 2)

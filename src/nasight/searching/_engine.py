@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nasight.architecture import Architecture
-from nasight.compute import is_device, to_device, to_host
+from nasight.compute import LossScale, autocast, is_device, to_device, to_host
 from nasight.data import Dataset
 from nasight.errors import RequestError, RunError
 from nasight.geometry import Distribution, MirrorDescent
@@ -57,6 +57,7 @@ class Engine:
         self.spans = spans(len(self.method.schedule.stages), settings.epochs, settings.warmup)
         self.tallies = {stream: Tally() for stream in STREAMS}
         self.watch = Watch()
+        self.scale = LossScale(self.device, settings.precision)
         self.memory: dict[str, float] = {}
         """What an objective keeps from step to step."""
         self.kept: dict[str, Any] | None = None
@@ -133,7 +134,7 @@ class Engine:
         largest = list[list[Tensor]]()
         for step in range(PROBES):
             at = self.step(epoch, step, learns=True)
-            grads = torch.autograd.grad(at.loss("architecture", learn=True, record=False), at.theta)
+            grads = at.gradients(at.loss("architecture", learn=True, record=False), at.theta)
             rows = [row for group, grad in zip(self.theta_groups, grads, strict=True) for row in group.split(grad)]
             largest.append([(row - row.mean()).abs().max() for row in rows])
         sizes = [max(map(float, each)) for each in to_host(largest)]
@@ -194,6 +195,12 @@ class Engine:
                 return Placed(drawn, self.known)
             return placed(drawn, self.device)
 
+    def passed(self, x: Tensor, weights: Mapping[str, Tensor], **how: Any) -> Tensor:
+        """The logits of a pass in the precision that was asked for; they are float32 in any."""
+        with autocast(self.device, self.settings.precision):
+            logits: Tensor = self.supernet(x, weights, **how)
+        return logits if self.settings.precision == "32" else logits.float()
+
     def skip_dropout(self, epoch: int, *, generator: torch.Generator) -> Dropout | None:
         """The dropout of one training pass, where the method has one."""
         p = self.relaxation.skip_dropout(self._context(epoch, generator))
@@ -249,7 +256,7 @@ class Engine:
         for index, (x, y) in enumerate(self._held_out()):
             generator = self.generator("evaluation", epoch, index)
             weights = fixed if fixed is not None else self.relaxed(epoch, generator=generator, learn=False)
-            logits = self.supernet(x, weights)
+            logits = self.passed(x, weights)
             tally.add(F.cross_entropy(logits, y), logits, y)
         self.supernet.train()
         return tally
@@ -259,7 +266,7 @@ class Engine:
         """Which validation examples one architecture gets right under the shared weights: (examples,)."""
         self.supernet.eval()
         weights = self.space.encode(arch, edges=self.relaxation.edges)
-        found = [self.supernet(x, weights).argmax(1) == y for x, y in self._held_out()]
+        found = [self.passed(x, weights).argmax(1) == y for x, y in self._held_out()]
         self.supernet.train()
         return to_host(torch.cat(found))
 
@@ -283,7 +290,7 @@ class Engine:
         archs, scored = list[Architecture](), list[tuple[Tensor, Tensor]]()
         for arch in proposed:
             if self.space.usable(arch) is None:
-                logits = self.supernet(x, self.space.encode(arch, edges=self.relaxation.edges))
+                logits = self.passed(x, self.space.encode(arch, edges=self.relaxation.edges))
                 archs.append(arch)
                 scored.append(((logits.argmax(1) == y).sum(), -F.cross_entropy(logits, y)))
         self.supernet.train()
@@ -301,6 +308,7 @@ class Engine:
             "options": self.reduced.options,
             "size": self.size,
             "memory": self.memory,
+            **({"scale": self.scale.state()} if self.scale.active else {}),
             "supernet": self.supernet.state_dict(),
             "params": {name: parameter.detach() for name, parameter in self.params.items()},
             "weight_optimizer": self.weight_optimizer.state_dict(),
@@ -315,6 +323,7 @@ class Engine:
             if state.get("stage", 0) != self.stage:
                 self._enter(state["stage"], state["options"])
             self.memory = dict(state.get("memory", {}))
+            self.scale.restore(state.get("scale", {}))
             self.supernet.restore(state["supernet"])
             with torch.no_grad():
                 for name, parameter in self.params.items():

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from nasight.compute import autocast
 from nasight.spaces import Placed, Supernet, zeros_of
 
 
@@ -31,7 +32,7 @@ class PerExample:
 
 
 def example_gradients(
-    supernet: Supernet, weights: Mapping[str, Tensor], x: Tensor, y: Tensor, **how: Any
+    supernet: Supernet, weights: Mapping[str, Tensor], x: Tensor, y: Tensor, precision: str = "32", **how: Any
 ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
     """Mean loss, logits, and for each group of weights what each example asks for: (examples, rows, options).
 
@@ -46,7 +47,9 @@ def example_gradients(
     try:
         stand_ins: dict[str, Any] = dict(copies)
         known = {name: zeros_of(weights, name) for name in weights}
-        logits = supernet(x, Placed(stand_ins, known), skip_zeros=True, **how)
+        with autocast(x.device, precision):
+            logits = supernet(x, Placed(stand_ins, known), skip_zeros=True, **how)
+        logits = logits if precision == "32" else logits.float()
     finally:
         supernet.path = path
     loss = F.cross_entropy(logits, y, reduction="sum")
