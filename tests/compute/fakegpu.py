@@ -287,6 +287,14 @@ def _copy(target: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
     return _to_host(source.raw.clone(), target, non_blocking)
 
 
+class _Memory:
+    free = 1 << 34
+
+
+MEMORY = _Memory()
+"""How much of it the device says it has."""
+
+
 class _Module:
     """`torch.fakegpu`."""
 
@@ -330,9 +338,7 @@ class _Module:
 
     @staticmethod
     def mem_get_info(device: Any = None) -> tuple[int, int]:
-        return _Module.memory, _Module.memory
-
-    memory = 1 << 34
+        return MEMORY.free, MEMORY.free
 
     @staticmethod
     def get_amp_supported_dtype() -> list[torch.dtype]:

@@ -88,7 +88,7 @@ def compute_row(job: LandscapeJob, row: int) -> Row:
     losses, variances = [], []
     with torch_threads(1):
         for a in job.grid:
-            with torch.inference_mode():
+            with torch.no_grad():
                 torch.add(here, job.first, alpha=a, out=weights)
                 losses.append(_loss(job))
             if job.variance:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 Tree = TypeVar("Tree")
 """A tensor, or lists, tuples and mappings of trees; anything else in one is left as it is."""
 ACCELERATORS = ("cuda", "mps", "xpu")
+NO_DOUBLE = ("mps",)
+"""Devices without float64."""
 DEVICES = "auto, cpu, cuda, cuda:N or mps"
 
 
@@ -86,7 +88,7 @@ def device_count(device: torch.device) -> int:
 
 def has_double(device: torch.device) -> bool:
     """Whether it computes in float64; what needs it stays on the CPU otherwise (MPS has none)."""
-    return device.type != "mps"
+    return device.type not in NO_DOUBLE
 
 
 def moved_note(then: str, now: str) -> str | None:

@@ -170,7 +170,8 @@ def resolve(
     check_precision(values["precision"], device)
     if chosen.differences and values["precision"] != "32":
         raise RequestError(
-            f"method {method.name!r} takes differences of gradients, which need precision 32, got {values['precision']!r}"
+            f"method {method.name!r} takes differences of gradients, which need precision 32, "
+            f"got {values['precision']!r}"
         )
     epochs = values["epochs"]
     if isinstance(epochs, int):

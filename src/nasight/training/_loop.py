@@ -138,9 +138,8 @@ class Trainer:
             self.seconds = before + time.perf_counter() - started
             after_step()
         seen = self.loader.steps * self.loader.batch_size
-        self.settle()
-        train_loss, train_accuracy = self.loss / seen, 100.0 * self.correct / seen
         test_loss, test_accuracy = self.judge()
+        train_loss, train_accuracy = self.loss / seen, 100.0 * self.correct / seen
         self.seconds = before + time.perf_counter() - started
         row = EpochRow(
             epoch=self.epoch + 1,
@@ -223,16 +222,21 @@ class Trainer:
 
         A loss that is not finite is told here: before a checkpoint, and at the end of an epoch.
         """
+        self._read([])
+
+    def _read(self, more: list[Tensor]) -> list[Tensor]:
+        """`more` on the CPU, and with it the figures of the steps that wait."""
         if not self.waiting:
-            return
+            return to_host(more)
         steps, *columns = zip(*self.waiting, strict=True)
         self.waiting.clear()
-        totals, losses, right = (column.tolist() for column in to_host([torch.stack(column) for column in columns]))
-        for step, total, loss, correct in zip(steps, totals, losses, right, strict=True):
+        near, found = to_host(([torch.stack(column) for column in columns], more))
+        for step, total, loss, correct in zip(steps, *(column.tolist() for column in near), strict=True):
             if not math.isfinite(total):
                 self._diverged("training loss", total, step)
             self.loss += loss * self.loader.batch_size
             self.correct += correct
+        return found
 
     @torch.no_grad()
     def judge(self, batch: int = EVALUATION_BATCH) -> tuple[float, float]:
@@ -241,7 +245,7 @@ class Trainer:
         for logits, y in self._judged(batch):
             found.append((functional.cross_entropy(logits, y, reduction="sum"), (logits.argmax(1) == y).sum()))
             seen += len(y)
-        near = to_host([torch.stack(column) for column in zip(*found, strict=True)])
+        near = self._read([torch.stack(column) for column in zip(*found, strict=True)])
         loss, correct = sum(near[0].tolist()), sum(near[1].tolist())
         if not math.isfinite(loss):
             self._diverged("test loss", loss)
