@@ -17,6 +17,7 @@ from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 from nasight.compute import to_device
 from nasight.data import Dataset, batches, prepare
 from nasight.errors import RequestError
+from nasight.kernels._initial import reinitialize
 from nasight.kernels._score_table import Score
 from nasight.kernels._scored import Line
 from nasight.kernels._scores import NoScore
@@ -114,6 +115,7 @@ def _network(job: ScoreJob, space: Space, text: str, row: Score) -> tuple[nn.Mod
         y, size = torch.zeros(batch, dtype=torch.int64), {**size, **space.thin_size}
     with seeded(job.seed, "initial weights"):
         network = space.network(space.parse(text), tuple(x.shape[1:]), job.classes, **size)
+        network = reinitialize(network, row.init)
     device = torch.device(job.device)
     x, y = to_device((x[:batch], y[:batch]), device)
     return network.to(device, non_blocking=True), x, y
