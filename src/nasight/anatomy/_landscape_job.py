@@ -80,7 +80,7 @@ def landscape_run(
     fewer), normalized as in training. `settings` are those of `landscape`. The same call resumes what a killed one
     left; finished, it is read. On a `device` other than the CPU all points are computed there, in this process.
     """
-    dataset = load(data, folder=data_folder)
+    dataset = load(data, folder=data_folder).with_classes("a landscape")
     chosen = choose_device(device)
     x, y = to_device(_examples(dataset, part, examples, seed), chosen)
     model = model if not is_device(chosen) else copy.deepcopy(model).to(chosen)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from nasight.compute import autocast
+from nasight.data import Task
 from nasight.spaces import Placed, Supernet, zeros_of
 
 
@@ -32,7 +32,13 @@ class PerExample:
 
 
 def example_gradients(
-    supernet: Supernet, weights: Mapping[str, Tensor], x: Tensor, y: Tensor, precision: str = "32", **how: Any
+    supernet: Supernet,
+    weights: Mapping[str, Tensor],
+    x: Tensor,
+    y: Tensor,
+    task: Task | None = None,
+    precision: str = "32",
+    **how: Any,
 ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
     """Mean loss, logits, and for each group of weights what each example asks for: (examples, rows, options).
 
@@ -52,7 +58,7 @@ def example_gradients(
         logits = logits if precision == "32" else logits.float()
     finally:
         supernet.path = path
-    loss = F.cross_entropy(logits, y, reduction="sum")
+    loss = (task or Task()).loss(logits, y, reduction="sum")
     grads = torch.autograd.grad(loss, [c.copies for c in copies.values()])
     return loss.detach() / len(y), logits.detach(), dict(zip(copies, grads, strict=True))
 

@@ -9,7 +9,6 @@ from statistics import fmean, median
 from typing import Any
 
 import torch
-from torch.nn.functional import cross_entropy
 
 from nasight.compute import synchronize, to_device
 from nasight.data import Dataset
@@ -69,10 +68,11 @@ class Probe:
         device = torch.device(self.trainings.device)
         supernet.to(device)
         weights = {g.name: g.uniform().requires_grad_() for g in space.groups(edges=edges)}
-        x, y = to_device((torch.randn(batch, *data.inputs), torch.arange(batch) % data.n_classes), device)
+        y = data.train_y[torch.arange(batch) % len(data.train_y)]
+        x, y = to_device((torch.randn(batch, *data.inputs), y), device)
 
         def step() -> None:
-            cross_entropy(supernet(x, weights), y).backward()  # type: ignore[no-untyped-call]
+            data.task.loss(supernet(x, weights), y).backward()  # type: ignore[no-untyped-call]
             synchronize(device)
 
         return _per_step(step, STEPS) / batch
