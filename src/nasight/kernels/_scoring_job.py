@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 
+from nasight.compute import to_device
 from nasight.data import Dataset, batches, prepare
 from nasight.errors import RequestError
 from nasight.kernels._initial import reinitialize
@@ -48,6 +49,7 @@ class ScoreJob:
     """What thin networks are scored on."""
     sized: bool = False
     """Whether the size is another than the space's own."""
+    device: str = "cpu"
 
 
 def draw_batch(
@@ -134,4 +136,6 @@ def _network(job: ScoreJob, space: Space, text: str, row: Score) -> tuple[nn.Mod
         size.update(space.prune_size)
     with seeded(job.seed, "initial weights"):
         network = reinitialize(build(arch, tuple(x.shape[1:]), job.classes, **size), row.init)
-    return network, x[:batch], y[:batch]
+    device = torch.device(job.device)
+    x, y = to_device((x[:batch], y[:batch]), device)
+    return network.to(device, non_blocking=True), x, y

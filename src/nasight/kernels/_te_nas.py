@@ -140,7 +140,7 @@ class _Measure:
         self.x, self.images, self.number, self.seed = x, images, number, seed
         self.crops = images[:number]
         if images.dim() == 4:
-            self.crops = crops(images, number, generator_for(seed, "crops"))
+            self.crops = crops(images.cpu(), number, generator_for(seed, "crops"))
         sizes: dict[str, Any] = dict(size if size is not None else space.prune_size or space.score_size)
         self.supernet = space.pruning_supernet(tuple(x.shape[1:]), classes, **sizes)
         self.thin = space.pruning_supernet(tuple(self.crops.shape[1:]), classes, thin=True)
@@ -156,9 +156,13 @@ class _Measure:
         return kappa if isfinite(kappa) else NO_KAPPA, float(regions or 0)
 
     def _draw(self, turn: int, repeat: int) -> None:
+        """Drawn on the CPU; weights and crops then go where the examples are."""
         self.drawn = (turn, repeat)
         with seeded(self.seed, "initial weights", turn, repeat):
-            reinitialize(self.supernet, "fan-out")
-            reinitialize(self.thin, "fan-in")
+            reinitialize(self.supernet.cpu(), "fan-out")
+            reinitialize(self.thin.cpu(), "fan-in")
+        self.supernet.to(self.x.device)
+        self.thin.to(self.x.device)
         if self.images.dim() == 4:
-            self.crops = crops(self.images, self.number, generator_for(self.seed, "crops", turn, repeat))
+            cut = crops(self.images.cpu(), self.number, generator_for(self.seed, "crops", turn, repeat))
+            self.crops = cut.to(self.x.device)

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from nasight.compute import double, to_host
 from nasight.gradients import coupled, learned
 from nasight.kernels._patterns import activation_patterns, distinct
 
@@ -32,8 +33,8 @@ def weights_of(module: nn.Module) -> list[nn.Parameter]:
 
 def condition_number(forward: Forward, x: Tensor, weights: list[nn.Parameter]) -> float:
     """kappa of a network whose batch norms use the statistics of the batch; nan or infinite where it has none."""
-    rows = coupled(forward, x, lambda logits, y: logits.sum(1)[None], weights)[0].double()
-    kernel = rows @ rows.t()
+    rows = double(coupled(forward, x, lambda logits, y: logits.sum(1)[None], weights)[0])
+    kernel = to_host(rows @ rows.t())
     if not bool(torch.isfinite(kernel).all()):
         return float("nan")
     values = torch.linalg.eigvalsh(kernel)
