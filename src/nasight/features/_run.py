@@ -212,7 +212,7 @@ class SelectionRun:
         """Commit the call: the history, then the checkpoint that says how much of it counts."""
         if self.folder is None or self.incumbent is None:
             return
-        self.folder.write_history(self.history)
+        self.folder.append_history(self.history[-1])
         best = dict(self.incumbent.__dict__)
         model = best.pop("model")
         best |= {"coef": torch.tensor(model.coef), "intercept": torch.tensor(model.intercept)}
@@ -220,10 +220,13 @@ class SelectionRun:
         self.folder.save(state, mark=f"{len(self.history):06d}")
 
     def _restore(self) -> None:
-        state = self.folder.load() if self.folder is not None else None
-        if self.folder is None or state is None:
+        if self.folder is None:
             return
-        self.history = read_history(self.folder, self.settings)[: state["calls"]]
+        state = self.folder.load()
+        rows = self.folder.resume_history(0 if state is None else state["calls"])
+        if state is None:
+            return
+        self.history = [_current(row, self.settings) for row in rows]
         self.oracles = {
             row["incumbent"]: row["oracle_test_accuracy"]
             for row in self.history

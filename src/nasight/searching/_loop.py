@@ -152,11 +152,10 @@ def _run(engine: Engine, folder: RunFolder, progress: Progress) -> Run:
     with folder.writing(), _stop_requests() as stopping, closing(progress):
         state = folder.load()
         first_epoch, first_step, seconds = 0, 0, 0.0
-        rows: list[dict[str, Any]] = []
         if state is not None:
             engine.load_state(state["engine"])
             first_epoch, first_step, seconds = state["epoch"], state["step"], state["seconds"]
-            rows = folder.history[:first_epoch]
+        rows = folder.resume_history(first_epoch)
         s = engine.settings
         progress.begin(s, engine.length, first_epoch * engine.length + first_step)
         for epoch in range(first_epoch, s.epochs):
@@ -178,7 +177,7 @@ def _run(engine: Engine, folder: RunFolder, progress: Progress) -> Run:
                     _leave_if(stopping, folder)
             first_step, seconds = 0, 0.0
             rows.append(_row(engine, epoch, start))
-            folder.write_history(rows)
+            folder.append_history(rows[-1])
             _save(engine, folder, epoch + 1, 0, 0.0)
             progress.epoch(rows[-1])
             if epoch + 1 < s.epochs:

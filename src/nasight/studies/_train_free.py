@@ -94,7 +94,10 @@ def train_free_search(
         "data": DataRecord.of(dataset).to_dict(),
     }
     folder = RunFolder.create(out, kind="search", about=about, overwrite=overwrite)
-    return _search(Run(folder.path, space=found), dataset, progress or Progress())
+    run = Run(folder.path, space=found)
+    # The folder that was made holds the lock.
+    run.folder = folder
+    return _search(run, dataset, progress or Progress())
 
 
 def resume_train_free(

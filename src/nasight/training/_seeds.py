@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -140,10 +140,12 @@ def _watching(folders: Mapping[int, Path], tell: SeedProgress) -> Iterator[None]
 
     def look() -> None:
         for seed, folder in folders.items():
-            rows = RunFolder(folder).history[told[seed] :]
-            told[seed] += len(rows)
-            for row in rows:
-                tell(seed, EpochRow(**row))
+            # Another process is writing there; what cannot be read now is read the next time.
+            with suppress(RequestError):
+                rows = RunFolder(folder).history[told[seed] :]
+                told[seed] += len(rows)
+                for row in rows:
+                    tell(seed, EpochRow(**row))
 
     def watch() -> None:
         while not stop.wait(POLL_SECONDS):

@@ -153,7 +153,10 @@ def _train_in(run: RunFolder, job: Job, progress: Progress | None, checkpoint_se
     state = run.load()
     if state is not None:
         trainer.restore(state)
+        # The checkpoint has the rows too, so whatever became of the file is mended.
         run.write_history([asdict(row) for row in trainer.rows])
+    else:
+        run.resume_history(0)
     for row in trainer.rows:
         _tell(progress, row)
     saved = time.monotonic()
@@ -169,8 +172,8 @@ def _train_in(run: RunFolder, job: Job, progress: Progress | None, checkpoint_se
 
     while not trainer.done:
         row = trainer.run_epoch(after_step)
+        run.append_history(asdict(row))
         save()
-        run.write_history([asdict(row) for row in trainer.rows])
         _tell(progress, row)
     result = trainer.result(str(run.path))
     run.write_result(result.to_dict())
