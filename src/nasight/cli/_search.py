@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -109,7 +110,8 @@ def search(
     progress = _progress()
     if resume is not None:
         with interruptible():
-            run = studies.resume(resume, data_folder=data_folder, progress=progress, track=track)
+            code = space if ".py:" in space else None
+            run = studies.resume(resume, space=code, data_folder=data_folder, progress=progress, track=track)
         _report(run, as_json)
         return
     settings: dict[str, Any] = {
@@ -200,7 +202,7 @@ def _summary(run: Run) -> str:
         f"  run          {result['run']}",
         f"  picture      {run.path / 'search.svg'}",
         "",
-        f"Retrain it from scratch: nasight train {result['run']} --seeds 3",
+        f"Retrain it from scratch: nasight train {quote(str(result['run']))} --seeds 3",
     ]
     return "\n".join(lines)
 
@@ -217,7 +219,7 @@ def _train_free_summary(result: dict[str, Any]) -> str:
         f"  best score   {first['architecture']}  ({first['accuracy']:.2f} %)",
         f"  run          {result['run']}",
         "",
-        f"Retrain it from scratch: nasight train {result['run']} --seeds 3",
+        f"Retrain it from scratch: nasight train {quote(str(result['run']))} --seeds 3",
     ]
     return "\n".join(lines)
 

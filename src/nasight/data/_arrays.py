@@ -44,7 +44,8 @@ def from_arrays(
     assert train_x is not None
     assert train_y is not None
     if classes is None:
-        classes = tuple(map(str, range(int(train_y.max()) + 1 if len(train_y) else 0)))
+        # A label beyond the limit is refused by the data set; it must not make that many names first.
+        classes = tuple(map(str, range(min(int(train_y.max()) + 1, MOST_CLASSES) if len(train_y) else 0)))
     if augmentation is None:
         augmentation = default_augment(tuple(train_x.shape[1:]))
     return Dataset(name, train_x, train_y, test_x, test_y, classes, source, augmentation)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -117,7 +118,9 @@ class SelectionRun:
             except KeyboardInterrupt:
                 if self.folder is None:
                     raise
-                raise KeyboardInterrupt(f"stopped; resume with: nasight select --resume {self.path}") from None
+                raise KeyboardInterrupt(
+                    f"stopped; resume with: nasight select --resume {quote(str(self.path))}"
+                ) from None
             if self.folder is not None:
                 self.folder.write_result(self.result())
 

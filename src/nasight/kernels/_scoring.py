@@ -124,6 +124,8 @@ def score(
 def resume_score(
     path: str | Path,
     *,
+    space: str | None = None,
+    metrics: Sequence[str] | str = (),
     data_folder: str | Path | None = None,
     executor: Executor | None = None,
     workers: int | None = None,
@@ -134,13 +136,15 @@ def resume_score(
     Parameters
     ----------
     path : the folder that the call had as `out`.
+    space, metrics : where they are code of your own, named again as "FILE.py:NAME": a folder alone does not run it.
     data_folder, executor, workers, progress : as in `score`.
 
     >>> found = score("mlp", "params", "digits", sample=2, workers=1, out=tmp / "scores")
     >>> resume_score(tmp / "scores", workers=1).values == found.values
     True
     """
-    settings, request = ScoreFolder.read(path)
+    own = metrics.split(",") if isinstance(metrics, str) else list(metrics)
+    settings, request = ScoreFolder.read(path, space, [name.strip() for name in own])
     return score(
         settings["space"],
         request["metrics"],

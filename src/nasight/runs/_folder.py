@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,8 @@ class RunFolder:
             raise RequestError(f"{self.path} exists and is not a run; choose another --out")
         if not overwrite:
             raise RequestError(
-                f"{self.path} already holds a run; resume it with --resume {self.path}, or choose another --out"
+                f"{self.path} already holds a run; "
+                f"resume it with --resume {quote(str(self.path))}, or choose another --out"
             )
         _aside.set_aside(self.path)
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
+from shlex import quote
 from types import FrameType
 from typing import Any, Unpack
 
@@ -98,14 +99,14 @@ def search(
         check_limit(engine)
         record = DataRecord.of(dataset, engine.dataset.inputs).to_dict()
         about = {"settings": resolved.model_dump(), "data": record}
-        folder = RunFolder.create(out, kind="search", about=about, overwrite=overwrite)
+        folder = RunFolder.create(out, kind="search", about=about, overwrite=overwrite, code=[name])
         return _run(engine, folder, tracked(progress, track, folder.path, engine.groups))
 
 
 def resume(
     path: str | Path,
     *,
-    space: Space | nn.Module | Callable[[], nn.Module] | None = None,
+    space: str | Space | nn.Module | Callable[[], nn.Module] | None = None,
     method: Method | None = None,
     data: Any = None,
     data_folder: str | Path | None = None,
@@ -119,7 +120,7 @@ def resume(
     may differ.
     """
     check_track(track)
-    run = Run(path, space=None if space is None else load_space(space), method=method)
+    run = Run(path, space=space if space is None or isinstance(space, str) else load_space(space), method=method)
     if run.finished:
         return run
     if run.settings.edition == 1 and run.settings.method in CHANGED:
@@ -271,7 +272,7 @@ class Interrupted(KeyboardInterrupt):
 
 def _leave_if(stopping: threading.Event, folder: RunFolder) -> None:
     if stopping.is_set():
-        raise Interrupted(f"stopped; resume with: nasight search --resume {folder.path}")
+        raise Interrupted(f"stopped; resume with: nasight search --resume {quote(str(folder.path))}")
 
 
 @contextmanager

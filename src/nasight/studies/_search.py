@@ -99,7 +99,7 @@ def search(
 def resume(
     path: str | Path,
     *,
-    space: Space | nn.Module | Callable[[], nn.Module] | None = None,
+    space: str | Space | nn.Module | Callable[[], nn.Module] | None = None,
     method: Method | None = None,
     data: Any = None,
     data_folder: str | Path | None = None,
@@ -112,9 +112,10 @@ def resume(
     ----------
     path : the run folder.
     space, method, data : those of a search over a user's own module, method or arrays, which a folder cannot keep.
+        Code in a file is named again too, as "FILE.py:NAME": a folder alone does not make it run.
     data_folder, progress, track : as in `nasight.search`; with `track` the epochs behind it are tracked too.
     """
-    run = Run(path, space=None if space is None else load_space(space))
+    run = Run(path, space=space if space is None or isinstance(space, str) else load_space(space))
     if not run.train_free:
         return searching.resume(
             path, space=space, method=method, data=data, data_folder=data_folder, progress=progress, track=track

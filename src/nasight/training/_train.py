@@ -16,7 +16,7 @@ from nasight.data import Dataset, load
 from nasight.errors import RequestError
 from nasight.options import TrainOptions, takes
 from nasight.reproducible import torch_threads
-from nasight.runs import RunFolder, versions
+from nasight.runs import RunFolder, named_again, versions
 from nasight.spaces import Space
 from nasight.spaces import load as load_space
 from nasight.training._loop import Job, Trainer
@@ -97,7 +97,7 @@ def run_job(
     folder, about = Path(out), job.about()
     finished = finished_result(folder, about)
     if finished is None:
-        run = _begin(folder, about, threads or torch.get_num_threads(), job.space.options)
+        run = _begin(folder, about, threads or torch.get_num_threads(), job.space.options, job.file)
         with run.writing(), torch_threads(int(run.about["threads"])):
             finished = finished_result(folder, about)
             if finished is None:
@@ -139,7 +139,8 @@ def load_trained(folder: str | Path, *, space: Space | None = None) -> nn.Module
     if run.result is None or state is None:
         raise RequestError(f"the training in {run.path} is not finished; train it again to go on")
     about = run.about
-    space = load_space(about["space"], **about.get("space_options", {})) if space is None else space
+    if space is None:
+        space = load_space(named_again(run.path, about, str(about["space"]), None), **about.get("space_options", {}))
     settings = TrainSettings(**about["settings"])
     extra = {"auxiliary": True} if settings.auxiliary else {}
     inputs, classes = tuple(about["data"]["inputs"]), len(about["data"]["classes"])
@@ -180,7 +181,7 @@ def _train_in(run: RunFolder, job: Job, progress: Progress | None, checkpoint_se
     return result
 
 
-def _begin(folder: Path, about: dict[str, Any], threads: int, options: dict[str, Any]) -> RunFolder:
+def _begin(folder: Path, about: dict[str, Any], threads: int, options: dict[str, Any], file: str | None) -> RunFolder:
     """The run to write: a new one, or the unfinished one that is there."""
     if (folder / "run.json").is_file():
         run = RunFolder.open(folder, kind="train")
@@ -191,7 +192,8 @@ def _begin(folder: Path, about: dict[str, Any], threads: int, options: dict[str,
                 "delete it or choose another --out"
             )
         return run
-    return RunFolder.create(folder, kind="train", about={**about, "threads": threads, "space_options": options})
+    whole = {**about, "threads": threads, "space_options": options}
+    return RunFolder.create(folder, kind="train", about=whole, code=[file])
 
 
 def _differences(then: object, now: dict[str, str]) -> str:
