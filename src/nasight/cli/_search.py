@@ -111,7 +111,7 @@ def search(
     if resume is not None:
         with interruptible():
             code = space if ".py:" in space else None
-            run = studies.resume(resume, space=code, data_folder=data_folder, progress=progress, track=track)
+            run = studies.resume(resume, space=code, data_folder=data_folder, progress=progress, track=track, lr=lr)
         _report(run, as_json)
         return
     settings: dict[str, Any] = {

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from nasight.data._augment import Augment, default_augment
-from nasight.data._dataset import Dataset
+from nasight.data._dataset import MOST_CLASSES, Dataset
 from nasight.errors import RequestError
 
 

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from nasight.searching._engine import Engine
 
 
+class Diverged(RunError):
+    """A loss, or a weight, is not finite."""
+
+
 class EngineStep:
     """One step of a search; see `Step`, which it is."""
 
@@ -57,9 +61,7 @@ class EngineStep:
         logits = engine.supernet(x, weights, skip_zeros=skip_zeros, **self._dropout(stream))
         loss = F.cross_entropy(logits, y)
         if not torch.isfinite(loss):
-            raise RunError(
-                f"the loss became {float(loss)} at step {self.index} of epoch {self.epoch}; a lower --lr may help"
-            )
+            raise Diverged(f"the loss became {loss.item()} at step {self.index} of epoch {self.epoch}")
         if record:
             engine.tallies[stream].add(loss.detach(), logits.detach(), y)
         return loss

@@ -22,10 +22,11 @@ from nasight.reproducible import torch_threads
 from nasight.runs import DataRecord, RunFolder
 from nasight.searching._constraint import check_limit, constrained
 from nasight.searching._engine import Engine
+from nasight.searching._engine_step import Diverged
 from nasight.searching._progress import Progress
 from nasight.searching._published import published_for
 from nasight.searching._run import Run
-from nasight.searching._settings import CHANGED, resolve
+from nasight.searching._settings import CHANGED, checked, resolve
 from nasight.searching._track import check_track, tracked
 from nasight.searching.methods import Method, method_row
 from nasight.spaces import DEFAULT, Group, ModuleSpace, Space, family_of, search_options
@@ -112,12 +113,13 @@ def resume(
     data_folder: str | Path | None = None,
     progress: Progress | None = None,
     track: str | None = None,
+    lr: float | None = None,
 ) -> Run:
     """Resume an interrupted search; the result is that of a search that was never interrupted.
 
     A search over a user's own module, method or arrays needs them again, as `space`, `method` and `data`. With `track`
     the epochs behind it are tracked too. Under `max_latency` the times of the end are measured anew, so there the pick
-    may differ.
+    may differ. `lr` goes on with another learning rate, for a search that diverged; run.json keeps from where on.
     """
     check_track(track)
     run = Run(path, space=space if space is None or isinstance(space, str) else load_space(space), method=method)
@@ -129,9 +131,23 @@ def resume(
             "this one: begin it anew"
         )
     dataset = run.load_data(data, data_folder=data_folder)
+    if lr is not None and lr != run.settings.lr:
+        run = _with_rate(run, lr, space)
     with torch_threads(run.settings.threads):
         engine = Engine(run.settings, run.space, dataset, run.method)
         return _run(engine, run.folder, tracked(progress, track, run.path, engine.groups))
+
+
+def _with_rate(run: Run, lr: float, space: Any) -> Run:
+    """The run with another learning rate from its last checkpoint on."""
+    about = run.folder.about
+    changed = checked({**run.settings.model_dump(), "lr": lr, "lr_min": min(lr, run.settings.lr_min)})
+    with run.folder.writing():
+        state = run.folder.load()
+        where = {"epoch": 0, "step": 0} if state is None else {"epoch": state["epoch"], "step": state["step"]}
+        changes = [*about.get("changes", []), {**where, "lr": [run.settings.lr, lr]}]
+        run.folder.amend({**about, "settings": changed.model_dump(), "changes": changes})
+    return Run(run.path, space=run.sendable_space if space is None else run.space, method=run.method)
 
 
 def chosen_space(
@@ -150,12 +166,14 @@ def chosen_space(
 
 
 def _run(engine: Engine, folder: RunFolder, progress: Progress) -> Run:
-    with folder.writing(), _stop_requests() as stopping, closing(progress):
+    with folder.writing(), _stop_requests() as stopping, closing(progress), _told_how_to_resume(engine, folder):
         state = folder.load()
         first_epoch, first_step, seconds = 0, 0, 0.0
         if state is not None:
             engine.load_state(state["engine"])
             first_epoch, first_step, seconds = state["epoch"], state["step"], state["seconds"]
+            if first_step:
+                engine.set_rate(first_epoch)
         rows = folder.resume_history(first_epoch)
         s = engine.settings
         progress.begin(s, engine.length, first_epoch * engine.length + first_step)
@@ -186,7 +204,25 @@ def _run(engine: Engine, folder: RunFolder, progress: Progress) -> Run:
         return _finish(engine, folder, rows)
 
 
+@contextmanager
+def _told_how_to_resume(engine: Engine, folder: RunFolder) -> Iterator[None]:
+    """What diverges is said with the state that is left, and the command that goes on from there."""
+    try:
+        yield
+    except Diverged as error:
+        lower = f"nasight search --resume {quote(str(folder.path))} --lr {engine.settings.lr / 10:g}"
+        kept = (
+            "the checkpoint before it is kept"
+            if (folder.path / "state.json").exists()
+            else "there was no checkpoint yet"
+        )
+        raise Diverged(f"{error} with lr {engine.settings.lr:g}; {kept}; go on with a lower rate: {lower}") from error
+
+
 def _save(engine: Engine, folder: RunFolder, epoch: int, step: int, seconds: float) -> None:
+    if not all(bool(torch.isfinite(p).all()) for p in (*engine.supernet.parameters(), *engine.params.values())):
+        # Such a state is never kept: the one before it is what a smaller rate resumes from.
+        raise Diverged(f"a weight became infinite or NaN in epoch {max(epoch - (step == 0), 0)}")
     state = {"engine": engine.state(), "epoch": epoch, "step": step, "seconds": seconds}
     folder.save(state, mark=f"{epoch:05d}-{step:06d}")
 

@@ -249,7 +249,9 @@ def compared_groups(runs: Sequence[Run]) -> dict[str, list[Run]]:
 
     Where two groups would have one name, the name says in what they differ.
     """
-    keys = [(_method(run), run.settings.space, _sizes(run), run.settings.data, run.data.fingerprint[:8]) for run in runs]
+    keys = [
+        (_method(run), run.settings.space, _sizes(run), run.settings.data, run.data.fingerprint[:8]) for run in runs
+    ]
     told = [i for i in range(1, 5) if len({key[i] for key in keys}) > 1]
     if 4 in told and 3 in told and len({key[3] for key in keys}) == len({key[3:] for key in keys}):
         told.remove(4)  # the names of the data tell them apart

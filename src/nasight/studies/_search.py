@@ -105,6 +105,7 @@ def resume(
     data_folder: str | Path | None = None,
     progress: Progress | None = None,
     track: str | None = None,
+    lr: float | None = None,
 ) -> Run:
     """Resume an interrupted search; the result is that of a search that was never interrupted.
 
@@ -114,12 +115,22 @@ def resume(
     space, method, data : those of a search over a user's own module, method or arrays, which a folder cannot keep.
         Code in a file is named again too, as "FILE.py:NAME": a folder alone does not make it run.
     data_folder, progress, track : as in `nasight.search`; with `track` the epochs behind it are tracked too.
+    lr : another learning rate from here on, for a search that diverged.
     """
     run = Run(path, space=space if space is None or isinstance(space, str) else load_space(space))
     if not run.train_free:
         return searching.resume(
-            path, space=space, method=method, data=data, data_folder=data_folder, progress=progress, track=track
+            path,
+            space=space,
+            method=method,
+            data=data,
+            data_folder=data_folder,
+            progress=progress,
+            track=track,
+            lr=lr,
         )
+    if lr is not None:
+        raise RequestError(f"--lr {lr:g} is for searches that train a supernet, not for {run.settings.method!r}")
     if track is not None:
         raise RequestError(
             f"--track {track} is for methods that train a supernet; a search without training has no epochs"
