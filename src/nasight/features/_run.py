@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from nasight.errors import RequestError
 from nasight.features._evaluator import Evaluator, Solved, seed_for
 from nasight.features._family import Config, Family, current_words
 from nasight.features._linear import LinearModel
@@ -237,8 +238,11 @@ class SelectionRun:
         }
         self.evaluator.peak_bytes = max(self.evaluator.peak_bytes, state["peak_bytes"])
         best = state["incumbent"]
-        model = LinearModel(best.pop("coef").numpy(), best.pop("intercept").numpy())
-        self.incumbent = Incumbent(**best, model=model)
+        try:
+            model = LinearModel(best.pop("coef").numpy(), best.pop("intercept").numpy())
+            self.incumbent = Incumbent(**best, model=model)
+        except (KeyError, TypeError, AttributeError, RuntimeError) as error:
+            raise RequestError(f"the checkpoint in {self.path} does not fit this selection: {error}") from error
 
     def result(self) -> dict[str, Any]:
         """What the search ended with: the object that `nasight select --json` prints."""

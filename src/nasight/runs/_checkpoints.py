@@ -13,10 +13,11 @@ from pickle import UnpicklingError
 from typing import Any
 
 import torch
+from pydantic import BaseModel
 
 from nasight.errors import RequestError
 from nasight.memory import check_room
-from nasight.runs._files import read_bytes, read_object, write_atomic, write_json
+from nasight.runs._files import checked_object, read_bytes, read_object, write_atomic, write_json
 from nasight.runs._schemas import StateFile
 
 NAME = "state.json"
@@ -74,22 +75,22 @@ class Checkpoints:
                     with suppress(OSError):
                         path.unlink(missing_ok=True)
 
-    def load(self, *, only_last: bool) -> dict[str, Any] | None:
+    def load(self, schema: type[BaseModel] | None = None, *, only_last: bool) -> dict[str, Any] | None:
         """The last checkpoint; where it is damaged, the one before it, and a word about that."""
         state = self.state()
         if state is None:
             return None
         try:
-            return self._read(state)
+            return self._read(state, schema)
         except RequestError as error:
             before = state.get("before")
             if only_last or before is None:
                 raise
-            found = self._read(before)
+            found = self._read(before, schema)
             LOG.warning("%s; resuming from the checkpoint before it", error)
             return found
 
-    def _read(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+    def _read(self, entry: Mapping[str, Any], schema: type[BaseModel] | None) -> dict[str, Any]:
         path = self.folder / str(entry["checkpoint"])
         try:
             content = read_bytes(path, None)
@@ -97,7 +98,7 @@ class Checkpoints:
             raise RequestError(f"cannot read the checkpoint: {error}") from error
         if hashlib.sha256(content).hexdigest() != entry["sha256"]:
             raise RequestError(f"the checkpoint {path} is damaged: its checksum is not the one in state.json")
-        found = _tensors(content, path)
+        found = checked_object(_tensors(content, path), schema, f"the checkpoint {path}")
         self.loaded_history = entry.get("history")
         return found
 

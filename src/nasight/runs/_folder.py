@@ -238,12 +238,14 @@ class RunFolder:
             return None
         state = self._checkpoints.state()
         content = read_bytes(path)
+        found = checked_object(parse_json(content, path), self._kind.result, path)
         known = None if state is None else state.get("result")
         if known is not None and hashlib.sha256(content).hexdigest() != known:
             raise RequestError(
-                f"{path} does not belong to the checkpoint beside it: its checksum is not the one in state.json"
+                f"{path} is damaged: it does not belong to the checkpoint beside it (its checksum is not the one in "
+                "state.json)"
             )
-        return checked_object(parse_json(content, path), self._kind.result, path)
+        return found
 
     def write_result(self, result: Mapping[str, Any]) -> None:
         """Write what was found; the checkpoint before the last one is needed no more."""
@@ -261,4 +263,5 @@ class RunFolder:
 
         Of a finished run only the last one will do, since the result follows from it.
         """
-        return self._checkpoints.load(only_last=(self.path / "result.json").exists())
+        only_last = (self.path / "result.json").exists()
+        return self._checkpoints.load(self._kind.checkpoint, only_last=only_last)

@@ -39,7 +39,7 @@ class History:
         if hashlib.sha256(there).hexdigest() != known["sha256"]:
             rows = content.count(b"\n")
             what = f"it has {rows} rows, not {known['rows']}" if rows < known["rows"] else "its rows are others"
-            raise RequestError(f"{self.path} does not belong to the checkpoint beside it: {what}")
+            raise RequestError(f"{self.path} is damaged: it does not belong to the checkpoint beside it: {what}")
 
     def replace(self, rows: Iterable[Mapping[str, Any]]) -> None:
         content = _lines(rows)
@@ -57,7 +57,7 @@ class History:
         rows = self.read(schema, known)
         if len(rows) < count:
             raise RequestError(
-                f"{self.path} does not belong to the checkpoint beside it: it has {len(rows)} rows, not {count}"
+                f"{self.path} is damaged: it has {len(rows)} rows, and the checkpoint beside it follows {count}"
             )
         content = self._content()
         whole = b"".join(content.splitlines(keepends=True)[:count])

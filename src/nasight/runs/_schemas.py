@@ -318,6 +318,64 @@ class CellResult(File):
     training: Options
 
 
+class KeptIterate(File):
+    """The iterate that a search has set aside to return."""
+
+    supernet: Options
+    params: Options
+
+
+class EngineState(File):
+    """The moving parts of a search."""
+
+    supernet: Options
+    params: Options
+    weight_optimizer: Options
+    arch_optimizer: Options | None
+    tallies: dict[str, Annotated[list[Any], Field(min_length=3, max_length=3)]]
+    kept: KeptIterate | None
+    stage: Count = 0
+    size: dict[str, int] = {}
+    memory: Options = {}
+
+
+class SearchCheckpoint(File):
+    engine: EngineState
+    epoch: Count
+    step: Count
+    seconds: float
+
+
+class TrainCheckpoint(File):
+    network: Options
+    epoch: Count
+    step: Count
+    loss: float
+    correct: Count
+    seconds: float
+    rows: list[TrainRow]
+
+
+class IncumbentPart(File):
+    config: Count
+    alone: bool
+    accuracy: float
+    loss: float
+    dimension: Count
+    seed: Count
+    test: float | None
+
+
+class SelectCheckpoint(File):
+    calls: Count
+    peak_bytes: Count
+    incumbent: IncumbentPart
+
+
+class CellCheckpoint(File):
+    network: Options
+
+
 for _model in (SearchResult, Constraint):
     _model.model_rebuild()
 
@@ -329,16 +387,17 @@ class KindOfRun:
     about: type[RunFile] = RunFile
     row: type[File] | None = None
     result: type[File] | None = None
+    checkpoint: type[File] | None = None
 
 
 KINDS: Mapping[str, KindOfRun] = {
-    "search": KindOfRun(WithData, SearchRow, SearchResult),
-    "train": KindOfRun(TrainFile, TrainRow, TrainResult),
-    "select": KindOfRun(WithData, SelectRow, SelectResult),
+    "search": KindOfRun(WithData, SearchRow, SearchResult, SearchCheckpoint),
+    "train": KindOfRun(TrainFile, TrainRow, TrainResult, TrainCheckpoint),
+    "select": KindOfRun(WithData, SelectRow, SelectResult, SelectCheckpoint),
     "score": KindOfRun(ScoreFile),
     "race": KindOfRun(WithSettings),
     "landscape": KindOfRun(WithSettings, LandscapeRow),
     "convergence": KindOfRun(WithSettings),
-    "cell": KindOfRun(WithSettings, None, CellResult),
+    "cell": KindOfRun(WithSettings, None, CellResult, CellCheckpoint),
     "find": KindOfRun(WithData, None, FindResult),
 }

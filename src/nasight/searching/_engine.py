@@ -291,7 +291,7 @@ class Engine:
             self.kept = state["kept"]
         except RequestError:
             raise
-        except (KeyError, RuntimeError, ValueError, TypeError) as error:
+        except (KeyError, RuntimeError, ValueError, TypeError, AttributeError, IndexError) as error:
             raise RequestError(f"the checkpoint does not fit this search: {str(error).splitlines()[0]}") from error
 
     def keep(self) -> None:
