@@ -49,6 +49,7 @@ def forked(work: Callable[[], Any], *, after: float | None = None, limit: float 
     """Do this in a child process; `after` so many seconds it is killed, and after `limit` too, with status -14."""
     handle, name = tempfile.mkstemp()
     os.close(handle)
+    Path(name).chmod(0o666)  # the child may become another user
     place, started = Path(name), time.monotonic()
     child = os.fork()
     if child == 0:

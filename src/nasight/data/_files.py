@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from nasight.arguments import typed
 from nasight.data._arrays import from_arrays
 from nasight.data._dataset import Dataset
 from nasight.data._formats import read_cifar_set, read_idx_set
@@ -29,6 +30,7 @@ class Available:
     get: str
 
 
+@typed
 def load(source: str | Path | Dataset | tuple[Any, ...], *, folder: str | Path | None = None) -> Dataset:
     """The data set that a name, a path or arrays mean.
 

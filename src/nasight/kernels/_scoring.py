@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from nasight.architecture import Architecture
+from nasight.arguments import typed
 from nasight.compute import map_resumable
 from nasight.data import Dataset
 from nasight.data import load as load_data
@@ -33,6 +34,7 @@ Progress = Callable[[int, int], None]
 """Called with the number of finished forms and of all forms."""
 
 
+@typed
 def score(
     space: Space | str,
     metrics: Sequence[str] | str,

@@ -20,6 +20,7 @@ import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from os import PathLike
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -57,6 +58,8 @@ class RunFolder:
     """The files of one run; knows what they look like, and nothing of what they mean."""
 
     def __init__(self, path: str | Path) -> None:
+        if not isinstance(path, str | PathLike):
+            raise RequestError(f"a run is named by its folder, got {type(path).__name__} {path!r:.60}")
         self.path = Path(path)
         self._held: FileLock | None = None
         self._history = History(self.path / "history.jsonl")

@@ -15,6 +15,7 @@ from typing import Any, Unpack
 import torch
 from torch import Tensor, nn
 
+from nasight.arguments import typed
 from nasight.data import load as load_data
 from nasight.errors import RequestError, RunError
 from nasight.options import SearchOptions, takes
@@ -36,6 +37,7 @@ CANDIDATES_WHILE_SEARCHING = 10
 DEFAULT_METHOD = "gaea-darts"
 
 
+@typed
 @takes(SearchOptions)
 def search(
     space: str | Space | nn.Module | Callable[[], nn.Module] = DEFAULT,

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from nasight import trust
+from nasight.arguments import typed
 from nasight.errors import RequestError, RunError
 from nasight.runs import read_json, write_json
 from nasight.searching import METHODS, Mixture, Run
@@ -62,6 +63,7 @@ class Explanation:
         }
 
 
+@typed
 def explain(
     run: str | Path | Run,
     *others: str | Path | Run,

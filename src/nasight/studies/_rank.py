@@ -9,6 +9,7 @@ from typing import Any
 
 from nasight import trust
 from nasight.architecture import Architecture
+from nasight.arguments import typed
 from nasight.data import Dataset
 from nasight.errors import RequestError
 from nasight.kernels import score, score_row
@@ -68,6 +69,7 @@ class RankedSample:
         }
 
 
+@typed
 def rank(
     run: str | Path | Run,
     *,

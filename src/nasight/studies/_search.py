@@ -9,6 +9,7 @@ from typing import Any, Unpack
 from torch import nn
 
 from nasight import searching
+from nasight.arguments import typed
 from nasight.errors import RequestError
 from nasight.options import SearchOptions, takes
 from nasight.searching import DEFAULT_METHOD, METHODS, Method, Progress, Run
@@ -17,6 +18,7 @@ from nasight.spaces import load as load_space
 from nasight.studies._train_free import TRAIN_FREE_METHODS, resume_train_free, train_free_search
 
 
+@typed
 @takes(SearchOptions)
 def search(
     space: str | Space | nn.Module | Callable[[], nn.Module] = DEFAULT,

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from nasight.arguments import typed
 from nasight.compute import map_resumable
 from nasight.errors import RequestError
 from nasight.runs import RunFolder, TrialsFile, read_object, write_json
@@ -49,6 +50,7 @@ class Race:
         return asdict(self)
 
 
+@typed
 def race(
     methods: Sequence[str] = DEFAULT_RACERS,
     *,

@@ -14,6 +14,7 @@ from typing import Any, Unpack
 from torch import Tensor, from_numpy, get_num_threads
 
 from nasight.architecture import Architecture
+from nasight.arguments import typed
 from nasight.compute import map_resumable, worker_count
 from nasight.data import Dataset
 from nasight.errors import RequestError
@@ -30,6 +31,7 @@ SeedProgress = Callable[[int, EpochRow], None]
 POLL_SECONDS = 0.5
 
 
+@typed
 @takes(TrainOptions)
 def train_seeds(
     space: Space | str,

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from nasight.architecture import Architecture
+from nasight.arguments import typed
 from nasight.data import Dataset, load
 from nasight.errors import RequestError
 from nasight.options import TrainOptions, takes
@@ -27,6 +28,7 @@ Progress = Callable[[EpochRow], None]
 CHECKPOINT_SECONDS = 60.0
 
 
+@typed
 @takes(TrainOptions)
 def train(
     space: Space | str,

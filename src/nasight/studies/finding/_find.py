@@ -10,6 +10,7 @@ from typing import Any
 
 from torch import nn
 
+from nasight.arguments import typed
 from nasight.compute import cores
 from nasight.data import load as load_data
 from nasight.errors import RequestError
@@ -26,6 +27,7 @@ DEFAULT_SPACES = ("nasbench201", "mlp")
 """For images, and for vectors."""
 
 
+@typed
 def find(
     data: Any = "digits",
     *,
