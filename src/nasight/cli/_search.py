@@ -89,6 +89,8 @@ def search(
     seed: Annotated[int, choice("Everything random follows from it.", group=MACHINE)] = 0,
     path: Annotated[str | None, setting(SearchOptions, "path")] = None,
     threads: Annotated[int | None, setting(SearchOptions, "threads")] = None,
+    device: Annotated[str | None, setting(SearchOptions, "device")] = None,
+    precision: Annotated[str | None, setting(SearchOptions, "precision")] = None,
     data_folder: DataFolder = None,
     out: Annotated[
         str | None, option("The run folder (default: runs/SPACE-METHOD-SEED).", metavar="FOLDER", group=OUTPUT)
@@ -111,7 +113,15 @@ def search(
     if resume is not None:
         with interruptible():
             code = space if ".py:" in space else None
-            run = studies.resume(resume, space=code, data_folder=data_folder, progress=progress, track=track, lr=lr)
+            run = studies.resume(
+                resume,
+                space=code,
+                data_folder=data_folder,
+                progress=progress,
+                track=track,
+                device=device,
+                lr=lr,
+            )
         _report(run, as_json)
         return
     settings: dict[str, Any] = {
@@ -143,6 +153,8 @@ def search(
         "params_size": _trained_size(space, preset, layers) if max_params or max_latency else None,
         "path": path,
         "threads": threads,
+        "device": device,
+        "precision": precision,
         "seed": seed,
     }
     with interruptible():

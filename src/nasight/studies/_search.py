@@ -108,6 +108,7 @@ def resume(
     progress: Progress | None = None,
     track: str | None = None,
     lr: float | None = None,
+    device: str | None = None,
 ) -> Run:
     """Resume an interrupted search; the result is that of a search that was never interrupted.
 
@@ -118,6 +119,8 @@ def resume(
         Code in a file is named again too, as "FILE.py:NAME": a folder alone does not make it run.
     data_folder, progress, track : as in `nasight.search`; with `track` the epochs behind it are tracked too.
     lr : another learning rate from here on, for a search that diverged.
+    device : where to go on; by default where it began. On another kind of device the random numbers are the same, but
+        sums are rounded otherwise.
     """
     run = Run(path, space=space if space is None or isinstance(space, str) else load_space(space))
     if not run.train_free:
@@ -130,6 +133,7 @@ def resume(
             progress=progress,
             track=track,
             lr=lr,
+            device=device,
         )
     if lr is not None:
         raise RequestError(f"--lr {lr:g} is for searches that train a supernet, not for {run.settings.method!r}")
