@@ -189,6 +189,7 @@ def _evidence(
         sampled=read.sampled,
         seed=read.settings.seed,
         progress=progress,
+        task=dataset.task,
     )
     if _digest(run) != asked["run"]:
         raise RequestError(f"{run.path} was changed by another process while it was read; explain it again")
