@@ -55,6 +55,7 @@ def fits(method: str, objective: str) -> dict[str, Any]:
     """A space on which the method can search, as small as it goes."""
     row = METHODS[method]
     needs_cells = row.relaxation.edges or row.relaxation.partial > 1 or len(row.schedule.stages) > 1
+    needs_cells = needs_cells or row.objectives[0].per_example
     if needs_cells:
         return {"space": "nasbench201", "size": {"channels": 4, "cells": 1}}
     return {"space": "mlp", "size": {"width": 4}, "space_options": {"layers": 3}}

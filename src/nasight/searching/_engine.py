@@ -146,7 +146,8 @@ class Engine:
         largest = list[list[Tensor]]()
         for step in range(PROBES):
             at = self.step(epoch, step, learns=True)
-            grads = torch.autograd.grad(at.loss("architecture", learn=True, record=False), at.theta)
+            loss = at.loss("architecture", learn=True, record=False)
+            grads = torch.autograd.grad(loss, at.theta, allow_unused=True, materialize_grads=True)
             rows = [row for group, grad in zip(self.theta_groups, grads, strict=True) for row in group.split(grad)]
             largest.append([(row - row.mean()).abs().max() for row in rows])
         sizes = [max(map(float, each)) for each in to_host(largest)]

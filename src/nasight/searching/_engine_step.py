@@ -64,7 +64,7 @@ class EngineStep:
     def descend(self, loss: Tensor, *, weights: bool = False, architecture: bool = False) -> None:
         if not weights:
             if architecture:
-                self.move_architecture(torch.autograd.grad(loss, self.theta))
+                self.move_architecture(self._gradients(loss))
             return
         engine = self._engine
         for parameter in (*self.shared, *self.theta):
@@ -73,7 +73,14 @@ class EngineStep:
         nn.utils.clip_grad_norm_(engine.supernet.parameters(), engine.settings.clip)
         engine.weight_optimizer.step()
         if architecture:
+            for parameter in self.theta:
+                if parameter.grad is None:
+                    parameter.grad = torch.zeros_like(parameter)
             engine.move_architecture()
+
+    def _gradients(self, loss: Tensor) -> list[Tensor]:
+        """Of the architecture parameters; zero for those that a drawn architecture does not use at all."""
+        return list(torch.autograd.grad(loss, self.theta, allow_unused=True, materialize_grads=True))
 
     def move_architecture(self, grads: Sequence[Tensor]) -> None:
         if self._engine.host_theta:
