@@ -25,7 +25,18 @@ STOREYS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("foundations", ("spaces", "geometry", "gradients", "data", "runs", "compute")),
     (
         "what all share",
-        ("architecture", "errors", "reproducible", "registry", "own", "options", "arguments", "memory", "version"),
+        (
+            "architecture",
+            "errors",
+            "notes",
+            "reproducible",
+            "registry",
+            "own",
+            "options",
+            "arguments",
+            "memory",
+            "version",
+        ),
     ),
 )
 """From the roof down; a package imports from lower storeys, and on its own storey only where that makes no circle."""

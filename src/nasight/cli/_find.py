@@ -11,7 +11,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nasight.cli import _shared
-from nasight.cli._shared import LENGTH, MACHINE, OUTPUT, WHAT, DataFolder, Json, choice, examples, interruptible, option
+from nasight.cli._shared import (
+    LENGTH,
+    MACHINE,
+    OUTPUT,
+    WHAT,
+    DataFolder,
+    Fit,
+    Json,
+    Resolution,
+    Strict,
+    choice,
+    examples,
+    interruptible,
+    option,
+    read_data,
+)
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
@@ -41,6 +56,13 @@ def find(
     baseline: Annotated[
         str | None,
         option("A model of your own to compare with: FILE.py:NAME, a function that makes it.", group=WHAT),
+    ] = None,
+    resolution: Resolution = None,
+    fit: Fit = None,
+    strict: Strict = False,
+    augment: Annotated[
+        str | None,
+        option("Random changes of images: none, or some of shift,flip,cutout (default: what helps).", group=WHAT),
     ] = None,
     method: Annotated[
         str | None, option("The method of the proposing searches (default: a GAEA row).", group=WHAT)
@@ -94,6 +116,7 @@ def find(
                 "--method": method, "--trainings": trainings, **({} if is_code(space) else {"--space": space}),
                 **({} if is_code(baseline) else {"--baseline": baseline}),
                 "--target": target, "--max-params": max_params, "--max-latency": max_latency, "--out": out,
+                "--resolution": resolution, "--fit": fit, "--augment": augment, "--strict": strict or None,
             }  # fmt: skip
             if given := [name for name, value in fixed.items() if value is not None]:
                 raise RequestError(f"{given[0]} cannot change with --resume: a find keeps what it was asked for")
@@ -102,7 +125,7 @@ def find(
             )
         else:
             answer = studies.find(
-                data,
+                read_data(data, data_folder, resolution=resolution, fit=fit, strict=strict),
                 label=label,
                 task=task,
                 class_weights=class_weights,
@@ -117,6 +140,7 @@ def find(
                 trainings=trainings,
                 epochs=epochs,
                 method=method,
+                augment=augment,
                 seed=seed,
                 workers=workers,
                 data_folder=data_folder,

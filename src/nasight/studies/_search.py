@@ -117,6 +117,7 @@ def resume(
     progress: Progress | None = None,
     track: str | None = None,
     lr: float | None = None,
+    epochs: int | None = None,
     device: str | None = None,
 ) -> Run:
     """Resume an interrupted search; the result is that of a search that was never interrupted.
@@ -124,6 +125,7 @@ def resume(
     Parameters
     ----------
     path : the run folder.
+    epochs : more epochs than a search had that has ended: it goes on, along the cosine of the new length.
     space, method, data : those of a search over a user's own module, method or arrays, which a folder cannot keep.
         Code in a file is named again too, as "FILE.py:NAME": a folder alone does not make it run.
     own : the loss, metric, optimizer and augmentation of a search with functions of a user's own.
@@ -144,8 +146,11 @@ def resume(
             progress=progress,
             track=track,
             lr=lr,
+            epochs=epochs,
             device=device,
         )
+    if epochs is not None:
+        raise RequestError(f"the search in {run.path} trained no supernet: it has no epochs to add")
     if lr is not None:
         raise RequestError(f"--lr {lr:g} is for searches that train a supernet, not for {run.settings.method!r}")
     if track is not None:
