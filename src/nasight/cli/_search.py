@@ -207,7 +207,9 @@ WITH_RESUME = {"resume", "epochs", "device", "data_folder", "track", "as_json"}
 
 def _only_with_resume(context: typer.Context) -> None:
     """Refuse a wish that a resumed search cannot fulfill: it keeps what it was asked for."""
-    kept = (*WITH_RESUME, "lr", *(("space",) if ".py:" in str(context.params.get("space")) else ()))
+    run = Path(str(context.params["resume"]))
+    kept = set(WITH_RESUME) | (set() if (run / "result.json").exists() else {"lr"})
+    kept |= {"space"} if ".py:" in str(context.params.get("space")) else set()
     given = [name for name in context.params if _from_command_line(context, name) and name not in kept]
     if given:
         raise RequestError(

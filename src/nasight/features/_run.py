@@ -231,6 +231,8 @@ class SelectionRun:
         if state is None:
             return
         self.history = [_current(row, self.settings) for row in rows]
+        if self.history != rows:
+            self.folder.write_history(self.history)
         self.oracles = {
             row["incumbent"]: row["oracle_test_accuracy"]
             for row in self.history

@@ -18,7 +18,7 @@ import hashlib
 import json
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
@@ -127,6 +127,10 @@ class RunFolder:
             _aside.bring_back(self.path)
         else:
             _aside.drop(self.path)
+            self._release()
+            with suppress(OSError):  # what else lies there is the user's
+                (self.path / LOCK).unlink(missing_ok=True)
+                self.path.rmdir()
 
     @classmethod
     def open(cls, path: str | Path, *, kind: str) -> RunFolder:
