@@ -16,6 +16,8 @@ from nasight.runs import RunFolder
 
 CELL = "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|skip_connect~0|nor_conv_3x3~1|nor_conv_3x3~2|"
 
+ABOUT = {"settings": {}, "data": {"name": "digits", "fingerprint": "0"}}
+
 
 @pytest.fixture
 def folder(data_folder: Path) -> str:

@@ -96,12 +96,16 @@ def test_curves_end_at_the_standing_and_regret_is_what_the_optimum_has_more(smal
             assert median is None or lower <= median <= upper
 
 
+ABOUT = {"settings": {}, "data": {"name": "digits", "fingerprint": "0"}}
+
+
 def finished_run(path: Path, arch: str, **changes: Any) -> Path:
     folder = RunFolder.create(
         path, kind="search", about={"settings": {}, "data": {"name": "digits", "fingerprint": "0"}}
     )
     result = {"space": "nasbench201", "method": "gaea-darts", "objective": "erm", "data": "digits", "seconds": 20.0}
-    folder.write_result({**result, "architecture": arch, **changes})
+    rest = {"run": "r", "seed": 0, "epochs": 1, "accuracy": 1.0, "entropy": 1.0}
+    folder.write_result({**result, **rest, "architecture": arch, **changes})
     return path
 
 
