@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nasight.cli._shared import DataFolder, Json, counters, counting, examples, option
+from nasight.cli._shared import DataFolder, Device, Json, counters, counting, examples, option
 
 if TYPE_CHECKING:
     from nasight.studies import Explanation
@@ -36,6 +36,7 @@ def explain(
     seeds: Annotated[int, typer.Option(help="Seeds of each training of --resolve.", metavar="N")] = 1,
     data: Annotated[str | None, option("Where the run's data is now, if not where it was.")] = None,
     space: Annotated[str | None, option("The space, where it is code of your own: FILE.py:NAME.")] = None,
+    device: Device = "auto",
     data_folder: DataFolder = None,
     as_json: Json = False,
 ) -> None:
@@ -55,6 +56,7 @@ def explain(
             data=data,
             data_folder=data_folder,
             space=space,
+            device=device,
         )
     trained = _resolve(found.explanation, preset, epochs, seeds, data, data_folder, space) if resolve else None
     if as_json:

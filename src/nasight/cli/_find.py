@@ -17,6 +17,7 @@ from nasight.cli._shared import (
     OUTPUT,
     WHAT,
     DataFolder,
+    Device,
     Fit,
     Json,
     Resolution,
@@ -92,6 +93,7 @@ def find(
     ] = None,
     seed: Annotated[int, choice("Everything random follows from it.", group=MACHINE)] = 0,
     workers: Annotated[int | None, option("Processes (default: as many as cores).", metavar="N", group=MACHINE)] = None,
+    device: Device = "auto",
     data_folder: DataFolder = None,
     out: Annotated[
         str | None, option("The folder of the find (default: runs/find-DATA-SEED).", metavar="FOLDER", group=OUTPUT)
@@ -146,6 +148,7 @@ def find(
                 data_folder=data_folder,
                 overwrite=overwrite,
                 progress=tell,
+                device=device,
             )
     typer.echo(json.dumps(answer.result) if as_json else summary(answer))
 
@@ -194,9 +197,12 @@ def _left(seconds: float) -> str:
 
 def summary(answer: Answer) -> str:
     """The answer as a person reads it."""
+    from nasight.data import figure_lines, majority_warning
     from nasight.studies import time_text
 
     r, base = answer.result, answer.baseline
+    figures = r.get("figures") or {}
+    warning = majority_warning(figures)
     changes = r["recipe"]
     rows = f"{r['examples']:,} of {r['rows']:,} rows" if r["examples"] < r["rows"] else f"all {r['rows']:,} rows"
     lines = [
@@ -204,6 +210,8 @@ def summary(answer: Answer) -> str:
         "",
         f"  found        {r['architecture']}  (proposed by {r['proposed_by']})",
         f"  {r.get('metric', 'accuracy'):12} {_accuracies(r, r)} on the test part, {r['parameters']:,} parameters",
+        *(f"               {line}" for line in (figure_lines(figures, most=6) if figures else [])),
+        *([f"  warning      {warning}"] if warning else []),
         f"  baseline     {base['architecture']}",
         f"               {_accuracies(base, r)}, {base['parameters']:,} parameters",
         f"  recipe       learning rate {changes['lr']:g}, weight decay {changes['weight_decay']:g}, "

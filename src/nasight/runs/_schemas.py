@@ -38,7 +38,7 @@ class RunFile(File):
 
     format: int
     kind: str
-    created: str = ""
+    created: str
     versions: dict[str, str] = {}
     settings: Options = {}
     sources: dict[str, Digest] = {}
@@ -92,6 +92,7 @@ class SearchRow(File):
 
     epoch: Count
     valid_accuracy: float
+    discrete_accuracy: float | None
     drop: float | None = None
     entropy: float
     entropies: dict[str, float]

@@ -7,6 +7,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from nasight.data import Units, figure_lines
 from nasight.errors import RequestError
 from nasight.report import SECTIONS, page
 from nasight.report.finding import (
@@ -66,6 +67,9 @@ def find_page(answer: Answer | str | Path, *, space: Space | None = None, out: s
         raise RequestError(f"the find in {answer.path} is damaged: {error!r}") from error
     title = f"find on {find.result['data']}: what was found, and what it is worth"
     text = page(sections, title=title, subject=quote(str(find.path)))
+    if "metric" in find.result:
+        # Axes and columns of scores are named in one way, so their unit can be put in here.
+        text = text.replace("accuracy, %", Units(find.result["metric"]).axis)
     return write_page(text, find.path if out is None else out)
 
 
@@ -90,6 +94,8 @@ def _answer(find: FinishedFind) -> FoundValues:
         design=find.design(result["architecture"]),
         trained=result["trained"],
         command=f"nasight predict {quote(str(find.path))} FILES",
+        units=Units(result.get("metric", "accuracy")),
+        figures=figure_lines(result["figures"]) if result.get("figures") else (),
     )
 
 
