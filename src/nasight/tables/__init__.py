@@ -1,8 +1,11 @@
 """Tabular benchmarks: every architecture's accuracies and costs, looked up instead of trained, and races on them."""
 
+from nasight.tables._module_table import ModuleTable
+from nasight.tables._modules import Module
 from nasight.tables._race import Race, race
 from nasight.tables._racers import RACERS, Racer
 from nasight.tables._registry import TABLES, load, register
+from nasight.tables._regret import Regret, RegretCurve, regret
 from nasight.tables._summary import RaceCurve, RaceStanding
 from nasight.tables._table import DATASETS, Table, TableRow
 
@@ -10,13 +13,18 @@ __all__ = [
     "DATASETS",
     "RACERS",
     "TABLES",
+    "Module",
+    "ModuleTable",
     "Race",
     "RaceCurve",
     "RaceStanding",
     "Racer",
+    "Regret",
+    "RegretCurve",
     "Table",
     "TableRow",
     "load",
     "race",
     "register",
+    "regret",
 ]
