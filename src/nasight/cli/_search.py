@@ -88,6 +88,8 @@ def search(
     seed: Annotated[int, choice("Everything random follows from it.", group=MACHINE)] = 0,
     path: Annotated[str | None, setting(SearchOptions, "path")] = None,
     threads: Annotated[int | None, setting(SearchOptions, "threads")] = None,
+    device: Annotated[str | None, setting(SearchOptions, "device")] = None,
+    precision: Annotated[str | None, setting(SearchOptions, "precision")] = None,
     data_folder: DataFolder = None,
     out: Annotated[
         str | None, option("The run folder (default: runs/SPACE-METHOD-SEED).", metavar="FOLDER", group=OUTPUT)
@@ -109,7 +111,7 @@ def search(
     progress = _progress()
     if resume is not None:
         with interruptible():
-            run = studies.resume(resume, data_folder=data_folder, progress=progress, track=track)
+            run = studies.resume(resume, data_folder=data_folder, progress=progress, track=track, device=device)
         _report(run, as_json)
         return
     settings: dict[str, Any] = {
@@ -141,6 +143,8 @@ def search(
         "params_size": _trained_size(space, preset, layers) if max_params or max_latency else None,
         "path": path,
         "threads": threads,
+        "device": device,
+        "precision": precision,
         "seed": seed,
     }
     with interruptible():

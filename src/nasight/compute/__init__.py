@@ -1,5 +1,36 @@
-"""Work spread over processes or any executor."""
+"""Where work happens: devices and their precision, processes, any executor."""
 
+from nasight.compute._device import (
+    choose_device,
+    device_count,
+    fits,
+    has_double,
+    is_device,
+    moved_note,
+    seeded_device,
+    synchronize,
+    to_device,
+    to_host,
+)
 from nasight.compute._executors import cores, map_resumable, process_pool, worker_count
+from nasight.compute._precision import LossScale, autocast, check_precision
 
-__all__ = ["cores", "map_resumable", "process_pool", "worker_count"]
+__all__ = [
+    "LossScale",
+    "autocast",
+    "check_precision",
+    "choose_device",
+    "cores",
+    "device_count",
+    "fits",
+    "has_double",
+    "is_device",
+    "map_resumable",
+    "moved_note",
+    "process_pool",
+    "seeded_device",
+    "synchronize",
+    "to_device",
+    "to_host",
+    "worker_count",
+]

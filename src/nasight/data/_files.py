@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from numpy.typing import NDArray
 
 from nasight.data._arrays import from_arrays
+from nasight.data._cifar100 import CIFAR_100_FILES, read_cifar_100
 from nasight.data._dataset import Dataset
 from nasight.data._formats import read_cifar_set, read_idx_set
+from nasight.data._imagenet16 import IMAGENET16_FILES, read_imagenet16
 from nasight.data._registry import format_of, formats, load_registered, made, registered_names
 from nasight.data._sources import CIFAR_FILES, SOURCES, DataSource, data_folder, unknown_name
 from nasight.data._split import split_indices
 from nasight.errors import RequestError
 from nasight.reproducible import generator_for
+
+Reader = Callable[[list[Path]], tuple[NDArray[Any], ...]]
+"""From the files of a set to images, labels, test images and test labels."""
+READERS: dict[tuple[str, ...], Reader] = {
+    CIFAR_FILES: read_cifar_set,
+    CIFAR_100_FILES: read_cifar_100,
+    IMAGENET16_FILES: read_imagenet16,
+}
+"""By the files of a set; the others are IDX files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +47,11 @@ def load(source: str | Path | Dataset | tuple[Any, ...], *, folder: str | Path |
 
     Parameters
     ----------
-    source : a name (digits, fashion-mnist, mnist, cifar-10, or one that was registered); a path to an .npz file (x, y
-        and optionally x_test, y_test), to a folder of images (class/file, or train/class/file and test/class/file) or
-        to anything in a registered format; arrays (x, y) or (x, y, x_test, y_test); or a data set, which is returned
-        as it is. A name wins over a path of the same spelling: write ./mnist for the folder.
+    source : a name (digits, fashion-mnist, mnist, cifar-10, cifar-100, imagenet16-120, or one that was registered); a
+        path to an .npz file (x, y and optionally x_test, y_test), to a folder of images (class/file, or
+        train/class/file and test/class/file) or to anything in a registered format; arrays (x, y) or (x, y, x_test,
+        y_test); or a data set, which is returned as it is. A name wins over a path of the same spelling: write ./mnist
+        for the folder.
     folder : where the files of named data sets are; $NASIGHT_DATA or the user's cache by default.
 
     >>> load("digits").inputs
@@ -97,7 +111,7 @@ def find(source: DataSource, root: Path) -> Path | None:
 def read_named(source: DataSource, place: Path) -> Dataset:
     """The data set whose files are in `place`."""
     paths = [path for path in source.paths(place).values() if path]
-    arrays = read_cifar_set(paths) if source.files == CIFAR_FILES else read_idx_set(paths)
+    arrays = READERS.get(source.files, read_idx_set)(paths)
     return from_arrays(source.name, arrays, source=str(place), classes=source.classes, augmentation=source.augmentation)
 
 
@@ -110,14 +124,20 @@ def _load_named(source: DataSource, root: Path, folder: str | Path | None) -> Da
     for candidate in source.places(root):
         absent = [file for file, path in source.paths(candidate).items() if path is None]
         if len(absent) < len(source.files):
-            raise RequestError(
-                f"data set {source.name!r} in {candidate} lacks {absent[0]}; get it with `{_command(source, folder)}`"
-            )
+            raise RequestError(f"data set {source.name!r} in {candidate} lacks {absent[0]}; {_how(source, folder)}")
     looked = " or ".join(map(str, source.places(root)))
-    raise RequestError(f"data set {source.name!r} is not in {looked}; get it with `{_command(source, folder)}`")
+    raise RequestError(f"data set {source.name!r} is not in {looked}; {_how(source, folder)}")
+
+
+def _how(source: DataSource, folder: str | Path | None) -> str:
+    if source.downloads is None:
+        return f"its owner has it at {source.address}: put {', '.join(source.files[:1])} to {source.files[-1]} there"
+    return f"get it with `{_command(source, folder)}`"
 
 
 def _command(source: DataSource, folder: str | Path | None) -> str:
+    if source.downloads is None:
+        return f"an account at {source.address}"
     return f"nasight data get {source.name}" + (f" --folder {folder}" if folder is not None else "")
 
 

@@ -7,7 +7,7 @@ An objective sees a search through `EngineStep`, a selection through the four me
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -15,18 +15,20 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nasight.architecture import Architecture
+from nasight.compute import is_device, to_device, to_host
 from nasight.data import Dataset
 from nasight.errors import RequestError, RunError
-from nasight.geometry import Distribution
+from nasight.geometry import Distribution, MirrorDescent
 from nasight.reproducible import generator_for, seeded
 from nasight.searching._engine_step import EngineStep
 from nasight.searching._questions import Policy, Questions
 from nasight.searching._relaxations import StepContext
 from nasight.searching._settings import SearchSettings
 from nasight.searching._stages import Options, Reduced, spans, strongest
-from nasight.searching._streams import STREAMS, Streams, Tally, resized
+from nasight.searching._streams import STREAMS, Streams, resized
+from nasight.searching._tally import Tally, Watch, settle
 from nasight.searching.methods import Method, check_fit
-from nasight.spaces import Dropout, Space
+from nasight.spaces import Dropout, Placed, Space, placed
 
 PROBES = 8
 """Batches over which the size of the architecture gradient is measured."""
@@ -41,9 +43,12 @@ class Engine:
         self.relaxation = self.method.relaxation
         check_fit(self.method, space, settings.partial)
         self.dataset = resized(dataset, settings.resolution)
-        streams = Streams(settings, self.dataset, halves=self.objective.halves)
+        self.device = torch.device(settings.device)
+        self.host_theta = not is_device(self.device) or not self.relaxation.on_device
+        """Whether the architecture parameters are on the CPU, where draws are made; the network is on the device."""
+        streams = Streams(settings, self.dataset, halves=self.objective.halves, device=self.device)
         self.loaders, self.validation = streams.loaders, streams.validation
-        self.candidate_batch = streams.candidate_batch
+        self.candidate_batch = to_device(streams.candidate_batch, self.device)
         self.steps = self.loaders["weights"].steps
         self.phase = self.objective.phase(self.steps)
         """Steps of the architecture alone after those of an epoch."""
@@ -51,6 +56,7 @@ class Engine:
         """All steps of an epoch."""
         self.spans = spans(len(self.method.schedule.stages), settings.epochs, settings.warmup)
         self.tallies = {stream: Tally() for stream in STREAMS}
+        self.watch = Watch()
         self.memory: dict[str, float] = {}
         """What an objective keeps from step to step."""
         self.kept: dict[str, Any] | None = None
@@ -73,12 +79,22 @@ class Engine:
                 partial=s.partial or self.relaxation.partial,
                 **self.size,
             )
+        self.supernet.to(self.device)
         self.groups = self.supernet.groups
         self.reduced = Reduced(self.groups, options)
         questions = Questions(self.space)
         self.theta_groups = (questions.group,) if isinstance(geometry, Distribution) else self.reduced.groups
         """What the architecture parameters are about: groups of the supernet, or the questions of a distribution."""
         self.params = geometry.initial(self.theta_groups, self.generator("theta", *keys))
+        if not self.host_theta:
+            # Drawn on the CPU all the same.
+            self.params = {
+                name: nn.Parameter(p.detach().to(self.device), requires_grad=p.requires_grad)
+                for name, p in self.params.items()
+            }
+        self.known = self.reduced.expand({group.name: torch.ones(group.shape) for group in self.reduced.groups})
+        """Zero where an option is gone: what is known of weights without asking a device."""
+        self._read: tuple[tuple[int, ...], dict[str, Tensor]] | None = None
         self._policy = Policy(geometry, questions, self.params) if isinstance(geometry, Distribution) else None
         self.weight_optimizer = torch.optim.SGD(
             self.supernet.parameters(), s.lr, momentum=s.momentum, nesterov=s.nesterov, weight_decay=s.weight_decay
@@ -114,12 +130,13 @@ class Engine:
 
     def _gradient_size(self, epoch: int) -> float:
         """The largest entry of an architecture gradient before a step, the mean over a few batches."""
-        sizes = []
+        largest = list[list[Tensor]]()
         for step in range(PROBES):
             at = self.step(epoch, step, learns=True)
             grads = torch.autograd.grad(at.loss("architecture", learn=True, record=False), at.theta)
             rows = [row for group, grad in zip(self.theta_groups, grads, strict=True) for row in group.split(grad)]
-            sizes.append(max(float((row - row.mean()).abs().max()) for row in rows))
+            largest.append([(row - row.mean()).abs().max() for row in rows])
+        sizes = [max(map(float, each)) for each in to_host(largest)]
         return sum(sizes) / len(sizes)
 
     def generator(self, *keys: str | int) -> torch.Generator:
@@ -149,13 +166,20 @@ class Engine:
         return self.arch_optimizer is not None and self.spans[self.stage].learns(epoch)
 
     def weights(self) -> dict[str, Tensor]:
-        """The architecture weights as they stand: rows on the simplex."""
+        """The architecture weights as they stand: rows on the simplex, on the CPU."""
         if self._policy is not None:
             return self._policy.weights(self.groups, self.generator("marginals"))
-        return self.reduced.expand(self.method.geometry.weights(self.params, self.theta_groups))
+        if self.host_theta:
+            return self.reduced.expand(self.method.geometry.weights(self.params, self.theta_groups))
+        version = tuple(parameter._version for parameter in self.params.values())
+        if self._read is None or self._read[0] != version:
+            with torch.no_grad():
+                found = self.reduced.expand(self.method.geometry.weights(self.params, self.theta_groups))
+            self._read = version, to_host(found)
+        return self._read[1]
 
-    def relaxed(self, epoch: int, *, generator: torch.Generator, learn: bool) -> dict[str, Tensor]:
-        """The weights of one forward pass."""
+    def relaxed(self, epoch: int, *, generator: torch.Generator, learn: bool) -> Mapping[str, Tensor]:
+        """The weights of one forward pass, on the device of the network."""
         geometry, context = self.method.geometry, self._context(epoch, generator, learn=learn)
         with torch.set_grad_enabled(learn):
             theta, log_theta = dict[str, Tensor](), dict[str, Tensor]()
@@ -165,7 +189,10 @@ class Engine:
             if self.relaxation.sampled:
                 log_theta = geometry.log_weights(self.params, self.theta_groups)
             drawn = self.relaxation.weights(theta, log_theta, context)
-        return drawn if learn else {name: weights.detach() for name, weights in drawn.items()}
+            drawn = drawn if learn else {name: weights.detach() for name, weights in drawn.items()}
+            if any(is_device(weights.device) for weights in drawn.values()):
+                return Placed(drawn, self.known)
+            return placed(drawn, self.device)
 
     def skip_dropout(self, epoch: int, *, generator: torch.Generator) -> Dropout | None:
         """The dropout of one training pass, where the method has one."""
@@ -219,7 +246,7 @@ class Engine:
         self.supernet.eval()
         tally = Tally()
         fixed = None if arch is None else self.space.encode(arch, edges=self.relaxation.edges)
-        for index, (x, y) in enumerate(self.validation):
+        for index, (x, y) in enumerate(self._held_out()):
             generator = self.generator("evaluation", epoch, index)
             weights = fixed if fixed is not None else self.relaxed(epoch, generator=generator, learn=False)
             logits = self.supernet(x, weights)
@@ -232,9 +259,18 @@ class Engine:
         """Which validation examples one architecture gets right under the shared weights: (examples,)."""
         self.supernet.eval()
         weights = self.space.encode(arch, edges=self.relaxation.edges)
-        found = [self.supernet(x, weights).argmax(1) == y for x, y in self.validation]
+        found = [self.supernet(x, weights).argmax(1) == y for x, y in self._held_out()]
         self.supernet.train()
-        return torch.cat(found)
+        return to_host(torch.cat(found))
+
+    def _held_out(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """The validation batches, on the device."""
+        return (to_device((x, y), self.device) for x, y in self.validation)
+
+    def settle(self, *more: Tally) -> None:
+        """Read all counts from the device, with one wait; a `RunError` where a loss was not finite."""
+        moved = [self.arch_optimizer] if isinstance(self.arch_optimizer, MirrorDescent) else []
+        settle([self.watch, *moved, *self.tallies.values(), *more])
 
     @torch.no_grad()
     def derive(self, epoch: int, *, candidates: int) -> Architecture:
@@ -244,20 +280,23 @@ class Engine:
             return next(proposed)
         x, y = self.candidate_batch
         self.supernet.eval()
-        scored = []
-        for index, arch in enumerate(proposed):
+        archs, scored = list[Architecture](), list[tuple[Tensor, Tensor]]()
+        for arch in proposed:
             if self.space.usable(arch) is None:
                 logits = self.supernet(x, self.space.encode(arch, edges=self.relaxation.edges))
-                right = int((logits.argmax(1) == y).sum())
-                scored.append((right, -float(F.cross_entropy(logits, y)), -index, arch))
+                archs.append(arch)
+                scored.append(((logits.argmax(1) == y).sum(), -F.cross_entropy(logits, y)))
         self.supernet.train()
         if not scored:
             raise RunError(f"none of {candidates} candidates of {self.space.name!r} is a network")
-        return max(scored, key=lambda entry: entry[:3])[3]
+        # Of equal ones the first.
+        values = [(int(right), float(loss)) for right, loss in to_host(scored)]
+        return archs[values.index(max(values))]
 
     def state(self) -> dict[str, Any]:
-        """All that a later process needs to go on; plain values and tensors."""
-        return {
+        """All that a later process needs to go on; plain values and tensors on the CPU."""
+        self.settle()
+        state = {
             "stage": self.stage,
             "options": self.reduced.options,
             "size": self.size,
@@ -269,6 +308,7 @@ class Engine:
             "tallies": {name: [t.loss, t.right, t.count] for name, t in self.tallies.items()},
             "kept": self.kept,
         }
+        return to_host(state) if is_device(self.device) else state
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         try:

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from nasight.compute import to_host
 from nasight.data import Loader
 from nasight.errors import RunError
 from nasight.searching._per_example import example_gradients
@@ -56,10 +57,7 @@ class EngineStep:
         skip_zeros = engine.relaxation.skip_zeros if learn else None
         logits = engine.supernet(x, weights, skip_zeros=skip_zeros, **self._dropout(stream))
         loss = F.cross_entropy(logits, y)
-        if not torch.isfinite(loss):
-            raise RunError(
-                f"the loss became {float(loss)} at step {self.index} of epoch {self.epoch}; a lower --lr may help"
-            )
+        engine.watch.see(loss, self.epoch, self.index)
         if record:
             engine.tallies[stream].add(loss.detach(), logits.detach(), y)
         return loss
@@ -79,6 +77,8 @@ class EngineStep:
             engine.move_architecture()
 
     def move_architecture(self, grads: Sequence[Tensor]) -> None:
+        if self._engine.host_theta:
+            grads = to_host(list(grads))
         for parameter, grad in zip(self.theta, grads, strict=True):
             parameter.grad = grad
         self._engine.move_architecture()
@@ -116,13 +116,13 @@ class EngineStep:
         return found
 
     def _scored(self, answers: Tensor, stream: str, batches: Iterable[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
-        engine, found = self._engine, list[tuple[float, float]]()
+        engine, found = self._engine, list[Tensor]()
         for each, (x, y) in zip(answers, batches, strict=True):
             logits = engine.supernet(x, engine.space.encode(self.policy.architecture(each)))
             loss = F.cross_entropy(logits, y)
             engine.tallies[stream].add(loss, logits, y)
-            found.append((float(loss), float((logits.argmax(1) == y).float().mean())))
-        losses, accuracies = torch.tensor(found).unbind(1)
+            found.append(torch.stack([loss, (logits.argmax(1) == y).float().mean()]))
+        losses, accuracies = to_host(torch.stack(found)).unbind(1)
         return losses, accuracies
 
     @property

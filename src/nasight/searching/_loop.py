@@ -14,6 +14,7 @@ from typing import Any, Unpack
 import torch
 from torch import Tensor, nn
 
+from nasight.compute import check_precision, choose_device, moved_note
 from nasight.data import load as load_data
 from nasight.errors import RequestError, RunError
 from nasight.options import SearchOptions, takes
@@ -24,7 +25,7 @@ from nasight.searching._engine import Engine
 from nasight.searching._progress import Progress
 from nasight.searching._published import published_for
 from nasight.searching._run import Run
-from nasight.searching._settings import CHANGED, resolve
+from nasight.searching._settings import CHANGED, SearchSettings, resolve
 from nasight.searching._track import check_track, tracked
 from nasight.searching.methods import Method, method_row
 from nasight.spaces import DEFAULT, Group, ModuleSpace, Space, family_of, search_options
@@ -111,12 +112,14 @@ def resume(
     data_folder: str | Path | None = None,
     progress: Progress | None = None,
     track: str | None = None,
+    device: str | None = None,
 ) -> Run:
     """Resume an interrupted search; the result is that of a search that was never interrupted.
 
     A search over a user's own module, method or arrays needs them again, as `space`, `method` and `data`. With `track`
     the epochs behind it are tracked too. Under `max_latency` the times of the end are measured anew, so there the pick
-    may differ.
+    may differ. It goes on on the device that it began on, or on `device`; on another kind of device the random numbers
+    are the same, but sums are rounded otherwise.
     """
     check_track(track)
     run = Run(path, space=None if space is None else load_space(space), method=method)
@@ -128,9 +131,28 @@ def resume(
             "this one: begin it anew"
         )
     dataset = run.load_data(data, data_folder=data_folder)
-    with torch_threads(run.settings.threads):
-        engine = Engine(run.settings, run.space, dataset, run.method)
-        return _run(engine, run.folder, tracked(progress, track, run.path, engine.groups))
+    settings, note = on_device(run.settings, device)
+    with torch_threads(settings.threads):
+        engine = Engine(settings, run.space, dataset, run.method)
+        told = tracked(progress, track, run.path, engine.groups)
+        if note is not None:
+            told.note(note)
+        return _run(engine, run.folder, told)
+
+
+def on_device(settings: SearchSettings, device: str | None) -> tuple[SearchSettings, str | None]:
+    """Settings for another device, or as they are, and what to say of the change; None if nothing.
+
+    A device that is not here is replaced by the best there is, unless it was asked for.
+    """
+    try:
+        chosen = str(choose_device(device or settings.device))
+    except RequestError:
+        if device is not None:
+            raise
+        chosen = str(choose_device("auto"))
+    check_precision(settings.precision, choose_device(chosen))
+    return settings.model_copy(update={"device": chosen}), moved_note(settings.device, chosen)
 
 
 def chosen_space(
@@ -195,14 +217,15 @@ def _row(engine: Engine, epoch: int, start: float) -> dict[str, Any]:
     """What an epoch came to: both splits, entropy, the derived architecture and what discretizing it costs."""
     arch = engine.derive(epoch, candidates=min(CANDIDATES_WHILE_SEARCHING, engine.settings.candidates))
     unusable = engine.space.usable(arch)
-    relaxed = engine.evaluate(None, epoch).means("valid")
+    relaxed, discrete = engine.evaluate(None, epoch), None if unusable else engine.evaluate(arch, epoch)
+    engine.settle(relaxed, *([discrete] if discrete else []))
     weights = engine.weights()
-    row: dict[str, Any] = {"epoch": epoch, **engine.tallies["weights"].means("train"), **relaxed}
+    row: dict[str, Any] = {"epoch": epoch, **engine.tallies["weights"].means("train"), **relaxed.means("valid")}
     if engine.tallies["architecture"].count:
         row |= engine.tallies["architecture"].means("arch")
     row["discrete_loss"] = row["discrete_accuracy"] = row["drop"] = None
-    if unusable is None:
-        row |= engine.evaluate(arch, epoch).means("discrete")
+    if discrete is not None:
+        row |= discrete.means("discrete")
         row["drop"] = row["valid_accuracy"] - row["discrete_accuracy"]
     each = entropies(weights, engine.groups)
     return {

@@ -15,6 +15,7 @@ from nasight.studies._rank import RankedSample, rank
 from nasight.studies._report import Report, report, write_page
 from nasight.studies._retrain import resolved, retrain
 from nasight.studies._search import resume, search
+from nasight.studies._simulate import ClusterStanding, Simulation, simulate
 from nasight.studies._train import Trainable, folder_name, trainable
 from nasight.studies._train_free import TRAIN_FREE_METHODS, train_free_search
 from nasight.studies._trained_cell import trained_cell
@@ -28,6 +29,7 @@ __all__ = [
     "AdaptedRow",
     "Answer",
     "CellRow",
+    "ClusterStanding",
     "Comparison",
     "Difference",
     "Explanation",
@@ -39,6 +41,7 @@ __all__ = [
     "Protocol",
     "RankedSample",
     "Report",
+    "Simulation",
     "Subject",
     "Trainable",
     "command_of",
@@ -59,6 +62,7 @@ __all__ = [
     "retrain",
     "run_page",
     "search",
+    "simulate",
     "time_text",
     "train_free_search",
     "trainable",
