@@ -175,7 +175,7 @@ def test_the_command_queries_and_races(
     assert run("table", "query", shots[0], *source) == 0
     row = json.loads(capsys.readouterr().out)
     assert (row["of"], row["datasets"]["c10"]["test108"]) == (200, table.columns["c10_test108"][table.index(shots[0])])
-    assert run("table", "race", "--budget", "20000s", "--trials", "2", "--workers", "1", *source) == 0
+    assert run("table", "race", "--budget", "20000s", "--trials", "2", "--processes", "1", *source) == 0
     assert [s["name"] for s in json.loads(capsys.readouterr().out)["standings"]] == ["rs", "rea", "hyperband"]
 
 

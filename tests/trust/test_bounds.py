@@ -194,8 +194,9 @@ def test_theorem_a1_is_the_printed_form_up_to_a_lipschitz_constant_of_five_quart
     assert bounds.theorem_a1(**asked, bound=2.0) == pytest.approx(6 * math.exp(-2000 * 0.01 / 8))  # type: ignore[arg-type]
     at, printed = ({"lipschitz": 1.25, "printed": p} for p in (False, True))
     assert bounds.theorem_a1(**asked, **at) == pytest.approx(bounds.theorem_a1(**asked, **printed))  # type: ignore[arg-type]
-    beyond = bounds.theorem_a1(**asked, lipschitz=1.4)  # type: ignore[arg-type]
-    assert beyond == pytest.approx(6 * math.exp(-2 * 2000 * (0.2 * 0.1) ** 2))
+    many = asked | {"examples": 20_000}
+    beyond = bounds.theorem_a1(**many, lipschitz=1.4)  # type: ignore[arg-type]
+    assert beyond == pytest.approx(6 * math.exp(-2 * 20_000 * (0.2 * 0.1) ** 2))
     assert bounds.theorem_a1(**asked, lipschitz=1.5) == 1.0  # type: ignore[arg-type]
 
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nasight.architecture import Architecture
@@ -19,6 +18,7 @@ from nasight.compute import is_device, to_device, to_host
 from nasight.data import Dataset
 from nasight.errors import RequestError, RunError
 from nasight.geometry import Distribution, MirrorDescent
+from nasight.own import OwnParts, own_optimizer
 from nasight.reproducible import generator_for, seeded
 from nasight.searching._engine_step import EngineStep
 from nasight.searching._questions import Policy, Questions
@@ -37,8 +37,10 @@ PROBES = 8
 class Engine:
     """One search in progress."""
 
-    def __init__(self, settings: SearchSettings, space: Space, dataset: Dataset, method: Method) -> None:
-        self.settings, self.space, self.method = settings, space, method
+    def __init__(
+        self, settings: SearchSettings, space: Space, dataset: Dataset, method: Method, own: OwnParts | None = None
+    ) -> None:
+        self.settings, self.space, self.method, self.own = settings, space, method, own or OwnParts()
         self.objective = self.method.objective(settings.objective)
         self.relaxation = self.method.relaxation
         check_fit(self.method, space, settings.partial)
@@ -46,8 +48,14 @@ class Engine:
         self.device = torch.device(settings.device)
         self.host_theta = not is_device(self.device) or not self.relaxation.on_device
         """Whether the architecture parameters are on the CPU, where draws are made; the network is on the device."""
-        streams = Streams(settings, self.dataset, halves=self.objective.halves, device=self.device)
+        streams = Streams(
+            settings, self.dataset, halves=self.objective.halves, transform=self.own.augment, device=self.device
+        )
         self.loaders, self.validation = streams.loaders, streams.validation
+        self.validation_y = to_device(streams.validation_y, self.device)
+        self.judge_task = self.task = self.dataset.task.with_own(self.own.loss, self.own.metric)
+        if settings.class_weights == "balanced":
+            self.task = self.task.balanced(streams.learned_y, self.dataset.n_classes)
         self.candidate_batch = to_device(streams.candidate_batch, self.device)
         self.steps = self.loaders["weights"].steps
         self.phase = self.objective.phase(self.steps)
@@ -96,9 +104,8 @@ class Engine:
         """Zero where an option is gone: what is known of weights without asking a device."""
         self._read: tuple[tuple[int, ...], dict[str, Tensor]] | None = None
         self._policy = Policy(geometry, questions, self.params) if isinstance(geometry, Distribution) else None
-        self.weight_optimizer = torch.optim.SGD(
-            self.supernet.parameters(), s.lr, momentum=s.momentum, nesterov=s.nesterov, weight_decay=s.weight_decay
-        )
+        self.weight_optimizer = self._optimizer()
+        self.base_rates = [float(group["lr"]) for group in self.weight_optimizer.param_groups]
         self.arch_lr = 0.0
         self.arch_optimizer: torch.optim.Optimizer | None = None
         if geometry.moves:
@@ -106,6 +113,12 @@ class Engine:
             self.arch_optimizer = geometry.optimizer(
                 self.params, self.theta_groups, lr=self.arch_lr, steps=self._arch_steps
             )
+
+    def _optimizer(self) -> torch.optim.Optimizer:
+        s, parameters = self.settings, self.supernet.parameters()
+        if self.own.optimizer is not None:
+            return own_optimizer(self.own, parameters)
+        return torch.optim.SGD(parameters, s.lr, momentum=s.momentum, nesterov=s.nesterov, weight_decay=s.weight_decay)
 
     @property
     def _arch_steps(self) -> int:
@@ -228,7 +241,8 @@ class Engine:
         rate = s.lr_min + 0.5 * (s.lr - s.lr_min) * (1 + math.cos(turn))
         if (done := epoch - span.first + 1) <= s.lr_warmup:
             rate = s.lr * done / s.lr_warmup
-        self.weight_optimizer.param_groups[0]["lr"] = rate
+        for group, base in zip(self.weight_optimizer.param_groups, self.base_rates, strict=True):
+            group["lr"] = rate if self.own.optimizer is None else base * rate / s.lr
         self._measure_rate(epoch)
         self.tallies = {stream: Tally() for stream in STREAMS}
 
@@ -242,7 +256,7 @@ class Engine:
 
     @torch.no_grad()
     def evaluate(self, arch: Architecture | None, epoch: int) -> Tally:
-        """Validation loss and accuracy of the relaxed supernet, or of one architecture under its shared weights."""
+        """Validation loss and score of the relaxed supernet, or of one architecture under its shared weights."""
         self.supernet.eval()
         tally = Tally()
         fixed = None if arch is None else self.space.encode(arch, edges=self.relaxation.edges)
@@ -250,16 +264,16 @@ class Engine:
             generator = self.generator("evaluation", epoch, index)
             weights = fixed if fixed is not None else self.relaxed(epoch, generator=generator, learn=False)
             logits = self.supernet(x, weights)
-            tally.add(F.cross_entropy(logits, y), logits, y)
+            tally.add(self.judge_task.loss(logits, y), self.judge_task.rows(logits, y, self.validation_y))
         self.supernet.train()
         return tally
 
     @torch.no_grad()
     def correct(self, arch: Architecture) -> Tensor:
-        """Which validation examples one architecture gets right under the shared weights: (examples,)."""
+        """The scores of validation examples with one architecture under the shared weights: (examples,)."""
         self.supernet.eval()
         weights = self.space.encode(arch, edges=self.relaxation.edges)
-        found = [self.supernet(x, weights).argmax(1) == y for x, y in self._held_out()]
+        found = [self.judge_task.rows(self.supernet(x, weights), y, self.validation_y) for x, y in self._held_out()]
         self.supernet.train()
         return to_host(torch.cat(found))
 
@@ -285,7 +299,7 @@ class Engine:
             if self.space.usable(arch) is None:
                 logits = self.supernet(x, self.space.encode(arch, edges=self.relaxation.edges))
                 archs.append(arch)
-                scored.append(((logits.argmax(1) == y).sum(), -F.cross_entropy(logits, y)))
+                scored.append((self.judge_task.rows(logits, y).sum(), -self.judge_task.loss(logits, y)))
         self.supernet.train()
         if not scored:
             raise RunError(f"none of {candidates} candidates of {self.space.name!r} is a network")

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nasight.compute import to_host
 from nasight.data import Loader
-from nasight.errors import RunError
+from nasight.errors import RequestError, RunError
 from nasight.searching._per_example import example_gradients
 from nasight.searching._questions import Policy
 from nasight.searching._settings import HALF
@@ -56,10 +55,10 @@ class EngineStep:
         weights = engine.relaxed(self.epoch, generator=self._chance(stream), learn=learn)
         skip_zeros = engine.relaxation.skip_zeros if learn else None
         logits = engine.supernet(x, weights, skip_zeros=skip_zeros, **self._dropout(stream))
-        loss = F.cross_entropy(logits, y)
+        loss = engine.task.loss(logits, y)
         engine.watch.see(loss, self.epoch, self.index)
         if record:
-            engine.tallies[stream].add(loss.detach(), logits.detach(), y)
+            engine.tallies[stream].add(loss.detach(), engine.judge_task.rows(logits.detach(), y))
         return loss
 
     def descend(self, loss: Tensor, *, weights: bool = False, architecture: bool = False) -> None:
@@ -85,6 +84,10 @@ class EngineStep:
 
     def weights_after(self, grads: Sequence[Tensor]) -> list[Tensor]:
         engine, s, moved = self._engine, self._engine.settings, []
+        if engine.own.optimizer is not None:
+            raise RequestError(
+                f"objective {engine.objective.name!r} looks one step of SGD ahead, so it takes no optimizer of your own"
+            )
         for parameter, grad in zip(self.shared, grads, strict=True):
             buffer = engine.weight_optimizer.state.get(parameter, {}).get("momentum_buffer")
             push = grad + s.weight_decay * parameter.detach()
@@ -96,8 +99,8 @@ class EngineStep:
     def example_gradients(self, stream: str) -> list[Tensor]:
         engine, (x, y) = self._engine, self._batch(stream)
         weights = engine.relaxed(self.epoch, generator=self._chance(stream), learn=False)
-        loss, logits, grads = example_gradients(engine.supernet, weights, x, y, **self._dropout(stream))
-        engine.tallies[stream].add(loss, logits, y)
+        loss, logits, grads = example_gradients(engine.supernet, weights, x, y, engine.task, **self._dropout(stream))
+        engine.tallies[stream].add(loss, engine.judge_task.rows(logits, y))
         return [grads[group.name] for group in engine.theta_groups]
 
     @torch.no_grad()
@@ -119,11 +122,11 @@ class EngineStep:
         engine, found = self._engine, list[Tensor]()
         for each, (x, y) in zip(answers, batches, strict=True):
             logits = engine.supernet(x, engine.space.encode(self.policy.architecture(each)))
-            loss = F.cross_entropy(logits, y)
-            engine.tallies[stream].add(loss, logits, y)
-            found.append(torch.stack([loss, (logits.argmax(1) == y).float().mean()]))
-        losses, accuracies = to_host(torch.stack(found)).unbind(1)
-        return losses, accuracies
+            loss, rows = engine.task.loss(logits, y), engine.judge_task.rows(logits, y)
+            engine.tallies[stream].add(loss, rows)
+            found.append(torch.stack([loss, rows.float().mean()]))
+        losses, scores = to_host(torch.stack(found)).unbind(1)
+        return losses, scores
 
     @property
     def _number(self) -> int:

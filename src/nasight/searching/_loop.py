@@ -16,8 +16,10 @@ from torch import Tensor, nn
 
 from nasight.compute import check_precision, choose_device, moved_note
 from nasight.data import load as load_data
+from nasight.data import with_label
 from nasight.errors import RequestError, RunError
 from nasight.options import SearchOptions, takes
+from nasight.own import OwnParts, own_parts
 from nasight.reproducible import torch_threads
 from nasight.runs import DataRecord, RunFolder
 from nasight.searching._constraint import check_limit, constrained
@@ -76,6 +78,7 @@ def search(
     check_track(track)
     row = method_row(method)
     given: dict[str, Any] = dict(settings)
+    own = own_parts(given)
     if given.pop("top", None) is not None:
         raise RequestError(f"top is for methods without training, not for {row.name!r}")
     none = given.pop("none", None)
@@ -83,6 +86,7 @@ def search(
     if none is None and published is not None:
         none = published.settings.get("none")
     found, name, options = chosen_space(space, given.pop("space_options", None), none=none)
+    data = with_label(data, given.pop("label", None), given.pop("task", None))
     dataset = load_data(data, folder=data_folder)
     resolved = resolve(
         row,
@@ -95,10 +99,10 @@ def search(
         **given,
     )
     with torch_threads(resolved.threads):
-        engine = Engine(resolved, found, dataset, row)
+        engine = Engine(resolved, found, dataset, row, own)
         check_limit(engine)
         record = DataRecord.of(dataset, engine.dataset.inputs).to_dict()
-        about = {"settings": resolved.model_dump(), "data": record}
+        about = {"settings": resolved.model_dump(), "data": record, **({"own": own.names()} if own.names() else {})}
         folder = RunFolder.create(out, kind="search", about=about, overwrite=overwrite)
         return _run(engine, folder, tracked(progress, track, folder.path, engine.groups))
 
@@ -109,6 +113,7 @@ def resume(
     space: Space | nn.Module | Callable[[], nn.Module] | None = None,
     method: Method | None = None,
     data: Any = None,
+    own: OwnParts | None = None,
     data_folder: str | Path | None = None,
     progress: Progress | None = None,
     track: str | None = None,
@@ -116,10 +121,11 @@ def resume(
 ) -> Run:
     """Resume an interrupted search; the result is that of a search that was never interrupted.
 
-    A search over a user's own module, method or arrays needs them again, as `space`, `method` and `data`. With `track`
-    the epochs behind it are tracked too. Under `max_latency` the times of the end are measured anew, so there the pick
-    may differ. It goes on on the device that it began on, or on `device`; on another kind of device the random numbers
-    are the same, but sums are rounded otherwise.
+    A search over a user's own module, method or arrays needs them again, as `space`, `method` and `data`, and one with
+    parts of their own (a loss, a metric, an optimizer, an augmentation) needs those, as `own`. With `track` the epochs
+    behind it are tracked too. Under `max_latency` the times of the end are measured anew, so there the pick may differ.
+    It goes on on the device that it began on, or on `device`; on another kind of device the random numbers are the
+    same, but sums are rounded otherwise.
     """
     check_track(track)
     run = Run(path, space=None if space is None else load_space(space), method=method)
@@ -132,8 +138,9 @@ def resume(
         )
     dataset = run.load_data(data, data_folder=data_folder)
     settings, note = on_device(run.settings, device)
+    own = (own or OwnParts()).again(run.folder.about.get("own"), f"the search in {run.path}")
     with torch_threads(settings.threads):
-        engine = Engine(settings, run.space, dataset, run.method)
+        engine = Engine(settings, run.space, dataset, run.method, own)
         told = tracked(progress, track, run.path, engine.groups)
         if note is not None:
             told.note(note)
@@ -274,6 +281,7 @@ def _finish(engine: Engine, folder: RunFolder, rows: list[dict[str, Any]]) -> Ru
             "epochs": s.epochs,
             "architecture": engine.space.format(arch),
             "accuracy": accuracy,
+            "metric": engine.judge_task.units.metric,
             "unusable": unusable,
             "entropy": sum(each.values()) / len(each),
             "seconds": sum(row["seconds"] for row in rows),

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from nasight.architecture import Architecture
-from nasight.data import Dataset, prepare
+from nasight.data import Dataset, Task, figures, prepare
 from nasight.errors import RequestError, RunError
+from nasight.own import OwnParts, own_optimizer
 from nasight.reproducible import generator_for, seeded
 from nasight.runs import DataRecord
 from nasight.spaces import Space, multiply_adds
@@ -32,7 +32,10 @@ class Diverged(RunError):
 
 @dataclass(frozen=True)
 class Job:
-    """One training, wholly described; `file` is the "FILE.py:NAME" of a space that came from one."""
+    """One training, wholly described; `file` is the "FILE.py:NAME" of a space that came from one.
+
+    `own` are parts of the caller's own: a loss, a metric, an optimizer, an augmentation.
+    """
 
     space: Space
     arch: Architecture
@@ -40,6 +43,12 @@ class Job:
     settings: TrainSettings
     seed: int
     file: str | None = None
+    own: OwnParts = field(default_factory=OwnParts)
+
+    @property
+    def task(self) -> Task:
+        """What the data ask for, with the caller's own loss and metric."""
+        return self.data.task.with_own(self.own.loss, self.own.metric)
 
     def about(self) -> dict[str, Any]:
         """What makes two trainings the same one."""
@@ -49,6 +58,7 @@ class Job:
             "data": DataRecord.of(self.data).to_dict(),
             "settings": self.settings.kept(),
             "seed": self.seed,
+            **({"own": self.own.names()} if self.own.names() else {}),
         }
 
 
@@ -57,6 +67,19 @@ def build(job: Job, *, auxiliary: bool) -> nn.Module:
     extra = {"auxiliary": True} if auxiliary else {}
     with seeded(job.seed, "initial weights"):
         return job.space.network(job.arch, job.data.inputs, job.data.n_classes, **extra, **job.settings.size)
+
+
+def _optimizer(job: Job, network: nn.Module) -> torch.optim.Optimizer:
+    settings = job.settings
+    if job.own.optimizer is None:
+        return torch.optim.SGD(
+            network.parameters(),
+            lr=settings.lr,
+            momentum=settings.momentum,
+            nesterov=settings.nesterov,
+            weight_decay=settings.weight_decay,
+        )
+    return own_optimizer(job.own, network.parameters())
 
 
 class Trainer:
@@ -70,13 +93,8 @@ class Trainer:
             raise RequestError(f"networks of space {job.space.name!r} have no drop path; drop_path must be 0")
         if settings.cutout and job.data.augmentation is None:
             raise RequestError(f"cutout {settings.cutout} needs images that may be augmented, not {job.data.name!r}")
-        self.optimizer = torch.optim.SGD(
-            self.network.parameters(),
-            lr=settings.lr,
-            momentum=settings.momentum,
-            nesterov=settings.nesterov,
-            weight_decay=settings.weight_decay,
-        )
+        self.optimizer = _optimizer(job, self.network)
+        self.base_rates = [float(group["lr"]) for group in self.optimizer.param_groups]
         rows, self.held_out, self.judged_by = parts(job.data, settings)
         self.data = prepare(job.data, rows)
         self.loader = self.data.loader(
@@ -86,8 +104,14 @@ class Trainer:
             rows=rows,
             augment=settings.augment,
             cutout=settings.cutout,
+            transform=job.own.augment,
         )
-        self.epoch, self.step, self.loss, self.correct, self.seconds = 0, 0, 0.0, 0, 0.0
+        self.judge_task = self.task = job.task
+        if settings.class_weights == "balanced":
+            self.task = self.task.balanced(self.loader.y, job.data.n_classes)
+        self.epoch, self.step, self.loss, self.seconds = 0, 0, 0.0, 0.0
+        self.correct: float = 0
+        """Scores of the rows of this epoch up to now, summed."""
         self.rows: list[EpochRow] = []
 
     @property
@@ -146,8 +170,8 @@ class Trainer:
         """The learning rate of this epoch, which is returned, and its drop path."""
         settings, share = self.settings, self.epoch / self.settings.epochs
         lr = settings.rate(self.epoch)
-        for group in self.optimizer.param_groups:
-            group["lr"] = lr
+        for group, base in zip(self.optimizer.param_groups, self.base_rates, strict=True):
+            group["lr"] = lr if self.job.own.optimizer is None else base * lr / settings.lr
         if hasattr(self.network, "drop_path"):
             network: Any = self.network
             network.drop_path = settings.drop_path * share
@@ -170,6 +194,8 @@ class Trainer:
             judged_by=self.judged_by,
             parameters=sum(p.numel() for p in counted.parameters()),
             multiply_adds=multiply_adds(counted, job.data.inputs),
+            metric=self.judge_task.units.metric,
+            figures=self.figures(),
             epochs=self.settings.epochs,
             seconds=self.seconds,
             curve=tuple(self.rows),
@@ -189,10 +215,10 @@ class Trainer:
             out = self.network(x)
         logits, auxiliary = out if isinstance(out, tuple) else (out, None)
         smooth = self.settings.label_smoothing
-        loss = functional.cross_entropy(logits, y, label_smoothing=smooth)
+        loss = self.task.loss(logits, y, smoothing=smooth)
         total = loss
         if auxiliary is not None:
-            total = loss + AUXILIARY_WEIGHT * functional.cross_entropy(auxiliary, y, label_smoothing=smooth)
+            total = loss + AUXILIARY_WEIGHT * self.task.loss(auxiliary, y, smoothing=smooth)
         value = total.item()
         if not math.isfinite(value):
             self._diverged("training loss", value)
@@ -201,25 +227,34 @@ class Trainer:
             nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.clip)
         self.optimizer.step()
         self.loss += loss.item() * len(y)
-        self.correct += int((logits.detach().argmax(1) == y).sum())
+        self.correct += self.judge_task.rows(logits.detach(), y).sum().item()
         self.step += 1
 
     @torch.no_grad()
     def judge(self, batch: int = EVALUATION_BATCH) -> tuple[float, float]:
-        """Loss and accuracy (percent) on the rows that judge, `batch` at a time."""
-        loss, correct, seen = 0.0, 0, 0
+        """Loss and score (accuracy in percent) on the rows that judge, `batch` at a time."""
+        loss, outputs, labels = 0.0, list[Tensor](), list[Tensor]()
         for logits, y in self._judged(batch):
-            loss += functional.cross_entropy(logits, y, reduction="sum").item()
-            correct += int((logits.argmax(1) == y).sum())
-            seen += len(y)
+            loss += self.judge_task.loss(logits, y, reduction="sum").item()
+            outputs.append(logits)
+            labels.append(y)
         if not math.isfinite(loss):
             self._diverged("test loss", loss)
-        return loss / seen, 100.0 * correct / seen
+        return loss / sum(map(len, labels)), self.judge_task.score(torch.cat(outputs), torch.cat(labels))
+
+    @torch.no_grad()
+    def figures(self, batch: int = EVALUATION_BATCH) -> dict[str, Any]:
+        """All figures of the rows that judge."""
+        return figures(self.judge_task, self.job.data.classes, *self._all_judged(batch))
 
     @torch.no_grad()
     def right(self, batch: int = EVALUATION_BATCH) -> Tensor:
-        """Which of the rows that judge the network gets right: (rows,), always in the same order."""
-        return torch.cat([logits.argmax(1) == y for logits, y in self._judged(batch)])
+        """The scores of the rows that judge, such as whether the class is right: (rows,), always in the same order."""
+        return self.judge_task.rows(*self._all_judged(batch))
+
+    def _all_judged(self, batch: int) -> tuple[Tensor, Tensor]:
+        outputs, labels = zip(*self._judged(batch), strict=True)
+        return torch.cat(outputs), torch.cat(labels)
 
     def _judged(self, batch: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Logits and labels of the rows that judge."""

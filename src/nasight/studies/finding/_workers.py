@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 from nasight.errors import RunError
+from nasight.own import PARTS, OwnParts
 from nasight.runs import RunFolder
 from nasight.searching import resume, search
 from nasight.spaces import Space
@@ -54,15 +55,18 @@ class Searches:
 
     space: Space | tuple[str, dict[str, Any]]
     data: str
+    own: OwnParts = field(default_factory=OwnParts)
 
     def __call__(self, request: SearchRequest) -> str:
         data, given = mapped(self.data), self.space
+        own = {part: value for part in PARTS if (value := getattr(self.own, part)) is not None}
+        settings = {**request.settings, **own}
         if (Path(request.out) / "run.json").is_file():
-            resume(request.out, data=data, space=given if isinstance(given, Space) else None)
+            resume(request.out, data=data, space=given if isinstance(given, Space) else None, own=self.own)
         elif isinstance(given, Space):
-            search(given, data=data, out=request.out, **request.settings)
+            search(given, data=data, out=request.out, **settings)
         else:
-            search(given[0], data=data, out=request.out, space_options=given[1], **request.settings)
+            search(given[0], data=data, out=request.out, space_options=given[1], **settings)
         return request.out
 
 
