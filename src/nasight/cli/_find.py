@@ -10,7 +10,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nasight.cli import _shared
-from nasight.cli._shared import LENGTH, MACHINE, OUTPUT, WHAT, DataFolder, Json, choice, examples, interruptible, option
+from nasight.cli._shared import (
+    LENGTH,
+    MACHINE,
+    OUTPUT,
+    WHAT,
+    DataFolder,
+    Fit,
+    Json,
+    Resolution,
+    Strict,
+    choice,
+    examples,
+    interruptible,
+    option,
+    read_data,
+)
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
@@ -40,6 +55,13 @@ def find(
     baseline: Annotated[
         str | None,
         option("A model of your own to compare with: FILE.py:NAME, a function that makes it.", group=WHAT),
+    ] = None,
+    resolution: Resolution = None,
+    fit: Fit = None,
+    strict: Strict = False,
+    augment: Annotated[
+        str | None,
+        option("Random changes of images: none, or some of shift,flip,cutout (default: what helps).", group=WHAT),
     ] = None,
     method: Annotated[
         str | None, option("The method of the proposing searches (default: a GAEA row).", group=WHAT)
@@ -91,13 +113,14 @@ def find(
                 "--label": label, "--task": task, "--class-weights": class_weights, "--metric": metric,
                 "--space": space, "--baseline": baseline, "--method": method, "--trainings": trainings,
                 "--target": target, "--max-params": max_params, "--max-latency": max_latency, "--out": out,
+                "--resolution": resolution, "--fit": fit, "--augment": augment, "--strict": strict or None,
             }  # fmt: skip
             if given := [name for name, value in fixed.items() if value is not None]:
                 raise RequestError(f"{given[0]} cannot change with --resume: a find keeps what it was asked for")
             answer = studies.resume_find(resume, budget=budget, data_folder=data_folder, progress=tell)
         else:
             answer = studies.find(
-                data,
+                read_data(data, data_folder, resolution=resolution, fit=fit, strict=strict),
                 label=label,
                 task=task,
                 class_weights=class_weights,
@@ -112,6 +135,7 @@ def find(
                 trainings=trainings,
                 epochs=epochs,
                 method=method,
+                augment=augment,
                 seed=seed,
                 workers=workers,
                 data_folder=data_folder,
@@ -165,9 +189,12 @@ def _left(seconds: float) -> str:
 
 def summary(answer: Answer) -> str:
     """The answer as a person reads it."""
+    from nasight.data import figure_lines, majority_warning
     from nasight.studies import time_text
 
     r, base = answer.result, answer.baseline
+    figures = r.get("figures") or {}
+    warning = majority_warning(figures)
     changes = r["recipe"]
     rows = f"{r['examples']:,} of {r['rows']:,} rows" if r["examples"] < r["rows"] else f"all {r['rows']:,} rows"
     lines = [
@@ -175,6 +202,8 @@ def summary(answer: Answer) -> str:
         "",
         f"  found        {r['architecture']}  (proposed by {r['proposed_by']})",
         f"  {r.get('metric', 'accuracy'):12} {_accuracies(r, r)} on the test part, {r['parameters']:,} parameters",
+        *(f"               {line}" for line in (figure_lines(figures, most=6) if figures else [])),
+        *([f"  warning      {warning}"] if warning else []),
         f"  baseline     {base['architecture']}",
         f"               {_accuracies(base, r)}, {base['parameters']:,} parameters",
         f"  recipe       learning rate {changes['lr']:g}, weight decay {changes['weight_decay']:g}, "

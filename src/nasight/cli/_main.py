@@ -23,7 +23,9 @@ from nasight.cli import (
     _train,
     _trust,
 )
+from nasight.cli._listener import Spoken
 from nasight.errors import RequestError, RunError
+from nasight.notes import listening
 from nasight.version import VERSION
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
@@ -70,7 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _status(arguments: Sequence[str] | None) -> int:
     try:
-        outcome = app(list(arguments) if arguments is not None else None, standalone_mode=False)
+        with listening(Spoken()):
+            outcome = app(list(arguments) if arguments is not None else None, standalone_mode=False)
         return int(outcome) if isinstance(outcome, int) else 0
     except RequestError as error:
         return _say(error, 2)

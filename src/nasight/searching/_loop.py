@@ -15,15 +15,17 @@ import torch
 from torch import Tensor, nn
 
 from nasight.compute import check_precision, choose_device, moved_note
+from nasight.data import augment_text, holds_photos, with_label
 from nasight.data import load as load_data
-from nasight.data import with_label
 from nasight.errors import RequestError, RunError
 from nasight.options import SearchOptions, takes
 from nasight.own import OwnParts, own_parts
 from nasight.reproducible import torch_threads
 from nasight.runs import DataRecord, RunFolder
+from nasight.searching._amounts import tell_amounts
 from nasight.searching._constraint import check_limit, constrained
 from nasight.searching._engine import Engine
+from nasight.searching._lengthen import lengthen
 from nasight.searching._progress import Progress
 from nasight.searching._published import published_for
 from nasight.searching._run import Run
@@ -87,17 +89,21 @@ def search(
         none = published.settings.get("none")
     found, name, options = chosen_space(space, given.pop("space_options", None), none=none)
     data = with_label(data, given.pop("label", None), given.pop("task", None))
-    dataset = load_data(data, folder=data_folder)
+    words = given.pop("augment") if isinstance(given.get("augment"), str) else None
+    # Photos are decoded at the resolution; other images are shrunk to it by the engine.
+    side = given.get("resolution") if holds_photos(data) else None
+    dataset = load_data(data, folder=data_folder, resolution=side, augment=words)
     resolved = resolve(
         row,
         found,
         name=name,
         space_options=options,
-        data=data if isinstance(data, str) else dataset.name,
+        data=data if isinstance(data, str) else dataset.origin or dataset.name,
         objective=objective,
         preset=preset,
         **given,
     )
+    tell_amounts(resolved, dataset, asked=bool({"examples", "share"} & {k for k, v in given.items() if v is not None}))
     with torch_threads(resolved.threads):
         engine = Engine(resolved, found, dataset, row, own)
         check_limit(engine)
@@ -117,9 +123,12 @@ def resume(
     data_folder: str | Path | None = None,
     progress: Progress | None = None,
     track: str | None = None,
+    epochs: int | None = None,
     device: str | None = None,
 ) -> Run:
     """Resume an interrupted search; the result is that of a search that was never interrupted.
+
+    With `epochs`, a search that has ended gets more of them, along the cosine of the new length.
 
     A search over a user's own module, method or arrays needs them again, as `space`, `method` and `data`, and one with
     parts of their own (a loss, a metric, an optimizer, an augmentation) needs those, as `own`. With `track` the epochs
@@ -129,6 +138,8 @@ def resume(
     """
     check_track(track)
     run = Run(path, space=None if space is None else load_space(space), method=method)
+    if epochs is not None:
+        run = lengthen(run, epochs)
     if run.finished:
         return run
     if run.settings.edition == 1 and run.settings.method in CHANGED:
@@ -279,6 +290,7 @@ def _finish(engine: Engine, folder: RunFolder, rows: list[dict[str, Any]]) -> Ru
             "data": s.data,
             "seed": s.seed,
             "epochs": s.epochs,
+            "augmentation": augment_text(engine.loaders["weights"].augment),
             "architecture": engine.space.format(arch),
             "accuracy": accuracy,
             "metric": engine.judge_task.units.metric,
