@@ -12,7 +12,7 @@ import typer
 
 from nasight.cli._cell_adapted import adapted_cells, adapted_text, first_of
 from nasight.cli._cell_text import comparison_table, design_object, design_text
-from nasight.cli._shared import DataFolder, Json, counting, examples, option, plain
+from nasight.cli._shared import DataFolder, Device, Json, counting, examples, option, plain
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ def cell(
         int, typer.Option(help="The choice of variants follows from it, or the network and plane of a landscape.")
     ] = 0,
     workers: Annotated[int | None, option("Processes (default: as many as cores).", metavar="N")] = None,
+    device: Device = "auto",
     out: Annotated[
         str | None,
         option(
@@ -136,12 +137,13 @@ def cell(
             out=out,
             data_folder=data_folder,
             workers=workers,
+            device=device,
         )
         typer.echo(json.dumps(found) if as_json else adapted_text(found))
         return
     if variants is None:
         shown = widened(design) if widest else design
-        found = _landscape(shown, data, protocol, _rates(lr)[0], points, seed, out, data_folder, workers)
+        found = _landscape(shown, data, protocol, _rates(lr)[0], points, seed, out, data_folder, workers, device)
         typer.echo(json.dumps(found) if as_json else _landscape_text(found))
         return
     if landscape:
@@ -149,7 +151,7 @@ def cell(
     chosen = _variants(design, variants, kind, which, distinct_inputs, seed)
     designs = [design, *([replace(widened(design), name=f"{design.name} widest")] if widest else []), *chosen]
     folder = out or f"runs/{_file_name(design.name)}-{kind}"
-    compared = _train(designs, data, protocol, _rates(lr), range(seeds), folder, data_folder, workers)
+    compared = _train(designs, data, protocol, _rates(lr), range(seeds), folder, data_folder, workers, device)
     found = {
         **design_object(design),
         "svg": _draw(design, Path(folder) / "cell.svg"),
@@ -179,6 +181,7 @@ def _train(
     folder: str,
     data_folder: str | None,
     workers: int | None,
+    device: str,
 ) -> Comparison:
     from nasight.studies import compare_cells
 
@@ -194,6 +197,7 @@ def _train(
                 data_folder=data_folder,
                 workers=workers,
                 progress=report,
+                device=device,
             )
         except KeyboardInterrupt:
             typer.echo(f"stopped; the same command resumes what is in {folder}", err=True)
@@ -210,6 +214,7 @@ def _landscape(
     out: str | None,
     data_folder: str | None,
     workers: int | None,
+    device: str,
 ) -> dict[str, Any]:
     from nasight.anatomy import landscape_run
     from nasight.report import landscape_pictures
@@ -218,11 +223,18 @@ def _landscape(
     folder = Path(out or f"runs/{_file_name(design.name)}-landscape")
     try:
         training, network, dataset = trained_cell(
-            design, data, out=folder, protocol=protocol, lr=lr, seed=seed, data_folder=data_folder
+            design, data, out=folder, protocol=protocol, lr=lr, seed=seed, data_folder=data_folder, device=device
         )
         with counting("rows", "rows of the landscape finished", transient=True) as report:
             measured = landscape_run(
-                network, dataset, out=folder / "landscape", seed=seed, points=points, workers=workers, progress=report
+                network,
+                dataset,
+                out=folder / "landscape",
+                seed=seed,
+                points=points,
+                workers=workers,
+                progress=report,
+                device=device,
             )
     except KeyboardInterrupt:
         typer.echo(f"stopped; the same command resumes what is in {folder}", err=True)

@@ -32,6 +32,7 @@ def adapted_cells(
     out: str | None,
     data_folder: str | None,
     workers: int | None,
+    device: str,
 ) -> dict[str, Any]:
     """What `--adapted` prints with --json: both tables, every training, and where the picture is."""
     from nasight.anatomy import read_cells
@@ -53,6 +54,7 @@ def adapted_cells(
                 out=folder,
                 data_folder=data_folder,
                 workers=workers,
+                device=device,
                 progress=progress,
             )
         except KeyboardInterrupt:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nasight.cli._shared import DataFolder, Json, counters, counting, examples, option
+from nasight.cli._shared import DataFolder, Device, Json, counters, counting, examples, option
 
 if TYPE_CHECKING:
     from nasight.studies import Explanation
@@ -35,6 +35,7 @@ def explain(
     epochs: Annotated[int | None, option("Epochs of each training of --resolve.", metavar="N")] = None,
     seeds: Annotated[int, typer.Option(help="Seeds of each training of --resolve.", metavar="N")] = 1,
     data: Annotated[str | None, option("Where the run's data is now, if not where it was.")] = None,
+    device: Device = "auto",
     data_folder: DataFolder = None,
     as_json: Json = False,
 ) -> None:
@@ -53,6 +54,7 @@ def explain(
             examples=examples,
             data=data,
             data_folder=data_folder,
+            device=device,
         )
     trained = _resolve(found.explanation, preset, epochs, seeds, data, data_folder) if resolve else None
     if as_json:

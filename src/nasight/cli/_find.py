@@ -16,6 +16,7 @@ from nasight.cli._shared import (
     OUTPUT,
     WHAT,
     DataFolder,
+    Device,
     Fit,
     Json,
     Resolution,
@@ -91,6 +92,7 @@ def find(
     ] = None,
     seed: Annotated[int, choice("Everything random follows from it.", group=MACHINE)] = 0,
     workers: Annotated[int | None, option("Processes (default: as many as cores).", metavar="N", group=MACHINE)] = None,
+    device: Device = "auto",
     data_folder: DataFolder = None,
     out: Annotated[
         str | None, option("The folder of the find (default: runs/find-DATA-SEED).", metavar="FOLDER", group=OUTPUT)
@@ -141,6 +143,7 @@ def find(
                 data_folder=data_folder,
                 overwrite=overwrite,
                 progress=tell,
+                device=device,
             )
     typer.echo(json.dumps(answer.result) if as_json else summary(answer))
 

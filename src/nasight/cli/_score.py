@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nasight.cli._shared import DataFolder, Json, counting, examples, given, table
+from nasight.cli._shared import DataFolder, Device, Json, counting, examples, given, table
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def score(
         str | None, typer.Option(help="Keep the scores here; resume where a call stopped.", metavar="FOLDER")
     ] = None,
     resume: Annotated[str | None, typer.Option(help="Resume the last call on this folder.", metavar="FOLDER")] = None,
+    device: Device = "auto",
     workers: Annotated[int | None, typer.Option(help="Processes (default: as many as cores).", metavar="N")] = None,
     data_folder: DataFolder = None,
     list_scores: Annotated[bool, typer.Option("--list", help="Print the score table and exit.")] = False,
@@ -73,7 +74,7 @@ def score(
     with counting("scored", "forms scored", transient=True) as report:
         try:
             if resume is not None:
-                found = resume_score(resume, data_folder=data_folder, workers=workers, progress=report)
+                found = resume_score(resume, data_folder=data_folder, workers=workers, progress=report, device=device)
             else:
                 _one_of(sample, every, arch)
                 found = start(
@@ -92,6 +93,7 @@ def score(
                     workers=workers,
                     out=out,
                     progress=report,
+                    device=device,
                 )
         except KeyboardInterrupt:
             place = resume or out

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,6 +19,7 @@ from nasight.cli._shared import (
     Cells,
     Channels,
     DataFolder,
+    Device,
     Fit,
     Json,
     Layers,
@@ -94,6 +96,8 @@ def train(
     workers: Annotated[
         int | None, option("Seeds trained at once (default: as many as cores).", metavar="N", group=MACHINE)
     ] = None,
+    device: Device = "auto",
+    precision: Annotated[str | None, setting(TrainOptions, "precision")] = None,
     threads: Annotated[
         int | None, option("Threads of each training (default: all, divided).", metavar="N", group=MACHINE)
     ] = None,
@@ -109,7 +113,7 @@ def train(
     The same command resumes what a kill left unfinished, and reads what is finished.
     """
     from nasight.studies import trainable
-    from nasight.training import settings_for, train_seeds
+    from nasight.training import moved, settings_for, train_seeds
 
     what = trainable(
         run,
@@ -142,9 +146,13 @@ def train(
         examples=rows_asked(examples),
         share=share,
         validation=validation,
+        precision=precision,
     )
     settings = {**what.published, **settings, "size": given(channels=channels, cells=cells, width=width)}
     numbers = _seeds(seeds, seed, seed_list)
+    for place in sorted(Path(what.out).glob("*/seed-*")):
+        if (note := moved(place, device)) is not None:
+            typer.echo(f"{place.name}: {note}", err=True)
     resolved = settings_for(what.space, preset, **{k: v for k, v in settings.items() if k != "metric"})
     judge = "test" if resolved.validation == "test" and what.data.test_y is not None else "held out"
     try:
@@ -160,6 +168,7 @@ def train(
                 workers=workers,
                 threads=threads,
                 progress=progress,
+                device=device,
                 **settings,
             )
     except KeyboardInterrupt:

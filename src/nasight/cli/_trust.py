@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nasight.cli._shared import DataFolder, Json, counters, examples, option
+from nasight.cli._shared import DataFolder, Device, Json, counters, examples, option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,6 +78,7 @@ def ranking(
     epochs: Annotated[int | None, option("Epochs of each training.", metavar="N")] = None,
     seeds: Annotated[int, typer.Option(help="Seeds of each training.", metavar="N")] = 1,
     data: Annotated[str | None, option("Where the run's data is now, if not where it was.")] = None,
+    device: Device = "auto",
     data_folder: DataFolder = None,
     as_json: Json = False,
 ) -> None:
@@ -99,6 +100,7 @@ def ranking(
             data=data,
             data_folder=data_folder,
             progress=begin,
+            device=device,
         )
     typer.echo(json.dumps(found.to_dict(), allow_nan=False) if as_json else _ranks(found))
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from nasight.architecture import Architecture
-from nasight.compute import map_resumable
+from nasight.compute import choose_device, is_device, map_resumable
 from nasight.data import Dataset
 from nasight.data import load as load_data
 from nasight.errors import RequestError
@@ -51,6 +51,7 @@ def score(
     workers: int | None = None,
     out: str | Path | None = None,
     progress: Progress | None = None,
+    device: str = "auto",
 ) -> Scores:
     """Rank architectures without training.
 
@@ -77,6 +78,8 @@ def score(
     workers : how many processes, where no executor is given; as many as there are cores by default.
     out : a folder that keeps the scores: a restart skips what is there, later calls add metrics and architectures.
     progress : called with the number of finished forms and of all forms.
+    device : "auto", "cpu", "cuda", "cuda:N" or "mps"; weights and batch are drawn on the CPU, so the scores of devices
+        agree up to rounding. On a device the work is done in one process by default.
 
     >>> found = score("mlp", "eigen,naswot", "digits", sample=3, workers=1)
     >>> sorted(found.values)
@@ -88,7 +91,7 @@ def score(
     dataset = load_data(data, folder=data_folder)
     chosen = _chosen(loaded, architectures, sample, all_distinct, seed)
     forms, members = _forms(loaded, chosen)
-    sizes = _size(loaded, size)
+    sizes, chosen_device = _size(loaded, size), choose_device(device)
     settings = {
         "space": space if isinstance(space, str) else loaded.name,
         "space_options": dict(space_options or {}),
@@ -112,7 +115,10 @@ def score(
         dataset.n_classes,
         seed,
         batch,
+        str(chosen_device),
     )
+    if is_device(chosen_device) and executor is None:
+        workers = workers or 1
     with ScoreFolder.at(out, settings, request) as folder:
         lines = _run(job, forms, folder, executor, workers, progress)
         texts = [loaded.format(arch) for arch in chosen]
@@ -128,13 +134,14 @@ def resume_score(
     executor: Executor | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
+    device: str = "auto",
 ) -> Scores:
     """Finish the last call of `score` that had this folder; its space and data must have names.
 
     Parameters
     ----------
     path : the folder that the call had as `out`.
-    data_folder, executor, workers, progress : as in `score`.
+    data_folder, executor, workers, progress, device : as in `score`.
 
     >>> found = score("mlp", "params", "digits", sample=2, workers=1, out=tmp / "scores")
     >>> resume_score(tmp / "scores", workers=1).values == found.values
@@ -158,6 +165,7 @@ def resume_score(
         workers=workers,
         out=path,
         progress=progress,
+        device=device,
     )
 
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from nasight.architecture import Architecture
-from nasight.compute import is_device, to_device, to_host
+from nasight.compute import LossScale, autocast, is_device, to_device, to_host
 from nasight.data import Dataset, resized
 from nasight.errors import RequestError, RunError
 from nasight.geometry import Distribution, MirrorDescent
@@ -65,6 +65,7 @@ class Engine:
         self.spans = spans(len(self.method.schedule.stages), settings.epochs, settings.warmup)
         self.tallies = {stream: Tally() for stream in STREAMS}
         self.watch = Watch()
+        self.scale = LossScale(self.device, settings.precision)
         self.memory: dict[str, float] = {}
         """What an objective keeps from step to step."""
         self.kept: dict[str, Any] | None = None
@@ -87,7 +88,7 @@ class Engine:
                 partial=s.partial or self.relaxation.partial,
                 **self.size,
             )
-        self.supernet.to(self.device)
+        self.supernet.to(self.device, non_blocking=True)
         self.groups = self.supernet.groups
         self.reduced = Reduced(self.groups, options)
         questions = Questions(self.space)
@@ -146,7 +147,7 @@ class Engine:
         largest = list[list[Tensor]]()
         for step in range(PROBES):
             at = self.step(epoch, step, learns=True)
-            grads = torch.autograd.grad(at.loss("architecture", learn=True, record=False), at.theta)
+            grads = at.gradients(at.loss("architecture", learn=True, record=False), at.theta)
             rows = [row for group, grad in zip(self.theta_groups, grads, strict=True) for row in group.split(grad)]
             largest.append([(row - row.mean()).abs().max() for row in rows])
         sizes = [max(map(float, each)) for each in to_host(largest)]
@@ -207,6 +208,12 @@ class Engine:
                 return Placed(drawn, self.known)
             return placed(drawn, self.device)
 
+    def passed(self, x: Tensor, weights: Mapping[str, Tensor], **how: Any) -> Tensor:
+        """The logits of a pass in the precision that was asked for; they are float32 in any."""
+        with autocast(self.device, self.settings.precision):
+            logits: Tensor = self.supernet(x, weights, **how)
+        return logits if self.settings.precision == "32" else logits.float()
+
     def skip_dropout(self, epoch: int, *, generator: torch.Generator) -> Dropout | None:
         """The dropout of one training pass, where the method has one."""
         p = self.relaxation.skip_dropout(self._context(epoch, generator))
@@ -263,7 +270,7 @@ class Engine:
         for index, (x, y) in enumerate(self._held_out()):
             generator = self.generator("evaluation", epoch, index)
             weights = fixed if fixed is not None else self.relaxed(epoch, generator=generator, learn=False)
-            logits = self.supernet(x, weights)
+            logits = self.passed(x, weights)
             tally.add(self.judge_task.loss(logits, y), self.judge_task.rows(logits, y, self.validation_y))
         self.supernet.train()
         return tally
@@ -273,7 +280,7 @@ class Engine:
         """The scores of validation examples with one architecture under the shared weights: (examples,)."""
         self.supernet.eval()
         weights = self.space.encode(arch, edges=self.relaxation.edges)
-        found = [self.judge_task.rows(self.supernet(x, weights), y, self.validation_y) for x, y in self._held_out()]
+        found = [self.judge_task.rows(self.passed(x, weights), y, self.validation_y) for x, y in self._held_out()]
         self.supernet.train()
         return to_host(torch.cat(found))
 
@@ -297,7 +304,7 @@ class Engine:
         archs, scored = list[Architecture](), list[tuple[Tensor, Tensor]]()
         for arch in proposed:
             if self.space.usable(arch) is None:
-                logits = self.supernet(x, self.space.encode(arch, edges=self.relaxation.edges))
+                logits = self.passed(x, self.space.encode(arch, edges=self.relaxation.edges))
                 archs.append(arch)
                 scored.append((self.judge_task.rows(logits, y).sum(), -self.judge_task.loss(logits, y)))
         self.supernet.train()
@@ -315,6 +322,7 @@ class Engine:
             "options": self.reduced.options,
             "size": self.size,
             "memory": self.memory,
+            **({"scale": self.scale.state()} if self.scale.active else {}),
             "supernet": self.supernet.state_dict(),
             "params": {name: parameter.detach() for name, parameter in self.params.items()},
             "weight_optimizer": self.weight_optimizer.state_dict(),
@@ -329,6 +337,7 @@ class Engine:
             if state.get("stage", 0) != self.stage:
                 self._enter(state["stage"], state["options"])
             self.memory = dict(state.get("memory", {}))
+            self.scale.restore(state.get("scale", {}))
             self.supernet.restore(state["supernet"])
             with torch.no_grad():
                 for name, parameter in self.params.items():

@@ -54,22 +54,28 @@ class EngineStep:
         engine, (x, y) = self._engine, self._batch(stream)
         weights = engine.relaxed(self.epoch, generator=self._chance(stream), learn=learn)
         skip_zeros = engine.relaxation.skip_zeros if learn else None
-        logits = engine.supernet(x, weights, skip_zeros=skip_zeros, **self._dropout(stream))
+        logits = engine.passed(x, weights, skip_zeros=skip_zeros, **self._dropout(stream))
         loss = engine.task.loss(logits, y)
         engine.watch.see(loss, self.epoch, self.index)
         if record:
             engine.tallies[stream].add(loss.detach(), engine.judge_task.rows(logits.detach(), y))
         return loss
 
+    def gradients(self, loss: Tensor, tensors: Sequence[Tensor]) -> list[Tensor]:
+        scale = self._engine.scale
+        grads = torch.autograd.grad(scale.scaled(loss), tensors, allow_unused=True, materialize_grads=True)
+        return scale.restored(list(grads))
+
     def descend(self, loss: Tensor, *, weights: bool = False, architecture: bool = False) -> None:
         if not weights:
             if architecture:
-                self.move_architecture(torch.autograd.grad(loss, self.theta))
+                self.move_architecture(self.gradients(loss, self.theta))
             return
         engine = self._engine
         for parameter in (*self.shared, *self.theta):
             parameter.grad = None
-        loss.backward()  # type: ignore[no-untyped-call]
+        engine.scale.scaled(loss).backward()  # type: ignore[no-untyped-call]
+        engine.scale.restore_gradients((*self.shared, *self.theta))
         nn.utils.clip_grad_norm_(engine.supernet.parameters(), engine.settings.clip)
         engine.weight_optimizer.step()
         if architecture:
@@ -99,7 +105,9 @@ class EngineStep:
     def example_gradients(self, stream: str) -> list[Tensor]:
         engine, (x, y) = self._engine, self._batch(stream)
         weights = engine.relaxed(self.epoch, generator=self._chance(stream), learn=False)
-        loss, logits, grads = example_gradients(engine.supernet, weights, x, y, engine.task, **self._dropout(stream))
+        loss, logits, grads = example_gradients(
+            engine.supernet, weights, x, y, engine.task, engine.settings.precision, **self._dropout(stream)
+        )
         engine.tallies[stream].add(loss, engine.judge_task.rows(logits, y))
         return [grads[group.name] for group in engine.theta_groups]
 
@@ -121,7 +129,7 @@ class EngineStep:
     def _scored(self, answers: Tensor, stream: str, batches: Iterable[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
         engine, found = self._engine, list[Tensor]()
         for each, (x, y) in zip(answers, batches, strict=True):
-            logits = engine.supernet(x, engine.space.encode(self.policy.architecture(each)))
+            logits = engine.passed(x, engine.space.encode(self.policy.architecture(each)))
             loss, rows = engine.task.loss(logits, y), engine.judge_task.rows(logits, y)
             engine.tallies[stream].add(loss, rows)
             found.append(torch.stack([loss, rows.float().mean()]))

@@ -241,6 +241,8 @@ def _row(engine: Engine, epoch: int, start: float) -> dict[str, Any]:
     row: dict[str, Any] = {"epoch": epoch, **engine.tallies["weights"].means("train"), **relaxed.means("valid")}
     if engine.tallies["architecture"].count:
         row |= engine.tallies["architecture"].means("arch")
+    if engine.judge_task.units.metric != "accuracy":
+        row["metric"] = engine.judge_task.units.metric
     row["discrete_loss"] = row["discrete_accuracy"] = row["drop"] = None
     if discrete is not None:
         row |= discrete.means("discrete")

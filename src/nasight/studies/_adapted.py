@@ -130,6 +130,7 @@ def compare_adapted(
     data_folder: str | Path | None = None,
     executor: Executor | None = None,
     workers: int | None = None,
+    device: str = "auto",
     progress: Callable[[int, int], None] | None = None,
 ) -> AdaptedComparison:
     """Train cells, their widest forms and `random` random connections of each under one protocol.
@@ -154,6 +155,7 @@ def compare_adapted(
         out=out,
         executor=executor,
         workers=workers,
+        device=device,
         progress=progress,
     )
     return AdaptedComparison(compared, random + 2, parameters)

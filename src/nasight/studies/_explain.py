@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from nasight import trust
+from nasight.compute import choose_device, to_device
 from nasight.errors import RequestError, RunError
 from nasight.runs import read_json, write_json
 from nasight.searching import METHODS, Mixture, Run
@@ -70,6 +71,7 @@ def explain(
     data: Any = None,
     data_folder: str | Path | None = None,
     progress: Counter | None = None,
+    device: str = "auto",
 ) -> Explanation:
     """Whether the arg max of a search can be trusted, decision by decision.
 
@@ -80,6 +82,7 @@ def explain(
     least : a margin (nats) below this is not called safe.
     examples : at most this many held-out examples; all by default.
     data : where the data of the run is now, if not where it was.
+    device : where the supernet is measured: "auto", "cpu", "cuda", "cuda:N" or "mps".
 
     What is measured is kept in the run folder (trust.json), so that the second time takes no time.
     """
@@ -87,7 +90,8 @@ def explain(
     if examples is not None and examples < 2:
         raise RequestError(f"there must be at least 2 examples to measure with, got {examples}")
     _check_same(runs)
-    read = [_Read(each, level, least, examples, data, data_folder, progress) for each in runs]
+    chosen = choose_device(device)
+    read = [_Read(each, level, least, examples, data, data_folder, progress, chosen) for each in runs]
     return _one(read[0], level) if len(read) == 1 else _several(read, level)
 
 
@@ -103,6 +107,7 @@ class _Read:
         data: Any,
         data_folder: str | Path | None,
         progress: Counter | None,
+        device: torch.device,
     ) -> None:
         self.run, self.path = run, str(run.path)
         if run.train_free:
@@ -126,7 +131,7 @@ class _Read:
         self.sampled = not isinstance(method.relaxation, Mixture)
         twin = f"gaea-{method.name}"
         self.twin = twin if twin in METHODS and method.geometry.moves else None
-        self.evidence = _evidence(self, examples, data, data_folder, progress)
+        self.evidence = _evidence(self, examples, data, data_folder, progress, device)
         self.trends = _trends(self.history, run.space)
         self.verdicts = [trust.judge(each, level=level, least=least) for each in self.evidence]
         self.drift = _drift(self.history, run)
@@ -154,7 +159,12 @@ class _Read:
 
 
 def _evidence(
-    read: _Read, examples: int | None, data: Any, data_folder: str | Path | None, progress: Counter | None
+    read: _Read,
+    examples: int | None,
+    data: Any,
+    data_folder: str | Path | None,
+    progress: Counter | None,
+    device: torch.device,
 ) -> list[trust.Evidence]:
     run = read.run
     dataset = None if data is None else run.load_data(data, data_folder=data_folder, may_differ=True)
@@ -170,11 +180,11 @@ def _evidence(
     if dataset is None:
         dataset = run.load_data(data_folder=data_folder, may_differ=True)
     found = trust.measure(
-        run.supernet(),
+        run.supernet().to(device, non_blocking=True),
         run.space,
         read.arch,
         read.weights,
-        trust.first_examples(run.held_out(dataset), examples),
+        to_device(trust.first_examples(run.held_out(dataset), examples), device),
         sampled=read.sampled,
         seed=read.settings.seed,
         progress=progress,

@@ -53,7 +53,7 @@ class Protocol:
         """The protocol as a run folder keeps it; `regularize`, which came later, only where it is on."""
         return {name: value for name, value in asdict(self).items() if name != "regularize" or value}
 
-    def job(self, space: Space, arch: Architecture, data: Dataset, *, lr: float, seed: int) -> Job:
+    def job(self, space: Space, arch: Architecture, data: Dataset, *, lr: float, seed: int, device: str = "cpu") -> Job:
         """The training of an architecture under this protocol."""
         values: dict[str, Any] = {
             "epochs": self.epochs,
@@ -69,4 +69,4 @@ class Protocol:
             if data.augmentation is None:
                 raise RequestError(f"regularize cuts holes into images that may be augmented, not into {data.name!r}")
             values |= {"augment": True, "cutout": CUTOUT, "auxiliary": True, "drop_path": DROP_PATH}
-        return Job(space, arch, data, TrainSettings(**values), seed)
+        return Job(space, arch, data, TrainSettings(**values), seed, device=device)

@@ -9,6 +9,7 @@ from typing import Any
 
 from nasight import trust
 from nasight.architecture import Architecture
+from nasight.compute import choose_device, to_device
 from nasight.data import Dataset, Task
 from nasight.errors import RequestError
 from nasight.kernels import score, score_row
@@ -83,6 +84,7 @@ def rank(
     data: Any = None,
     data_folder: str | Path | None = None,
     progress: Callable[[str], Counter] | None = None,
+    device: str = "auto",
 ) -> RankedSample:
     """How well architecture weights, shared-weights accuracy, size and train-free scores order architectures.
 
@@ -97,6 +99,7 @@ def rank(
     preset, epochs, seeds : the short training of each where there is no table; kept in RUN/resolve.
     data : where the data of the run is now, if not where it was.
     progress : given what is being done, a function of how much of it is done.
+    device : where networks are measured, scored and trained: "auto", "cpu", "cuda", "cuda:N" or "mps".
 
     Accuracies of short trainings are of held-out training examples: no test part is looked at.
     """
@@ -115,20 +118,28 @@ def rank(
     dataset = run.load_data(data, data_folder=data_folder, may_differ=True)
     archs = _sample(run, sample, seed)
     texts = [run.space.format(arch) for arch in archs]
-    supernet = run.supernet()
+    chosen = choose_device(device)
+    supernet = run.supernet().to(chosen, non_blocking=True)
     log_p = LogProbability(weights, supernet.groups, run.space)
     count = run.space.parameters(run.data.inputs, len(run.data.classes), **run.settings.size)
-    batches = trust.first_examples(run.held_out(dataset), examples)
+    batches = to_device(trust.first_examples(run.held_out(dataset), examples), chosen)
     predictions = {
         "architecture weights": [log_p(arch) for arch in archs],
         "shared weights": _shared(run, supernet, archs, batches, dataset.task, begin("accuracies with shared weights")),
         "parameters": [float(count(arch)) for arch in archs],
     }
     if metrics:
-        predictions |= _scores(run, texts, metrics, dataset, seed, begin("architectures scored"))
+        predictions |= _scores(run, texts, metrics, dataset, seed, begin("architectures scored"), device)
     if look_up is None:
         short = retrain(
-            run, texts, dataset, preset=preset, epochs=epochs, seeds=seeds, progress=begin("architectures trained")
+            run,
+            texts,
+            dataset,
+            preset=preset,
+            epochs=epochs,
+            seeds=seeds,
+            progress=begin("architectures trained"),
+            device=device,
         )
         true = [each.mean for each in short]
         what = f"{dataset.task.units.metric} on held-out examples after a short training ({preset})"
@@ -167,11 +178,11 @@ def _shared(
 
 
 def _scores(
-    run: Run, texts: Sequence[str], metrics: Sequence[str], dataset: Dataset, seed: int, count: Counter
+    run: Run, texts: Sequence[str], metrics: Sequence[str], dataset: Dataset, seed: int, count: Counter, device: str
 ) -> dict[str, list[float]]:
     scored = score(
         sendable_space(run), list(metrics), dataset, architectures=texts, seed=seed, workers=1,
-        progress=count,
+        progress=count, device=device,
     )  # fmt: skip
     return {name: scored.goodness(name) for name in scored.values}
 

@@ -14,7 +14,7 @@ from nasight.studies._explain import Explanation, explain
 from nasight.studies._page import Subject, run_page
 
 NAME = "report.html"
-FREE = {"seed", "threads", "checkpoint_seconds", "path"}
+FREE = {"seed", "threads", "checkpoint_seconds", "path", "device"}
 """Settings in which two runs may differ and still be the same search with another seed."""
 
 
@@ -58,7 +58,9 @@ def report(
     alike = [each for each in rest if _same_problem(runs[0], each)]
     judged = tuple(explain(each, progress=progress, **settings) for each in alike)
     if deep:
-        deepen(runs[0], settings.get("data"), settings.get("data_folder"), note=note)
+        deepen(
+            runs[0], settings.get("data"), settings.get("data_folder"), note=note, device=settings.get("device", "auto")
+        )
     path = None
     if write:
         counts = {each.runs[0]: each.counts for each in judged}

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from nasight.compute import choose_device
 from nasight.data import Dataset
 from nasight.data import load as load_data
 from nasight.errors import RequestError
@@ -29,7 +30,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "medium": {"candidates": 1_000, "epochs": 8, "examples": None},
     "paper": {"candidates": 1_000, "epochs": 12, "examples": None},
 }
-TAKEN = ("candidates", "epochs", "examples", "validation", "batch_size", "lr", "augment", "resolution")
+TAKEN = ("device", "candidates", "epochs", "examples", "validation", "batch_size", "lr", "augment", "resolution")
 TOP = 20
 VALIDATION = 0.2
 
@@ -53,7 +54,7 @@ def train_free_search(
     space, data, out, preset, data_folder, overwrite, progress : as in `nasight.search`.
     method : the score, one of `TRAIN_FREE_METHODS`.
     settings : `candidates` (scored), `top` (trained), `epochs`, `examples`, `validation`, `batch_size`, `lr`,
-        `augment`, `resolution`, `size`, `seed`, `threads` and the options of the space.
+        `augment`, `resolution`, `size`, `seed`, `threads`, `device` and the options of the space.
     """
     if preset not in PRESETS:
         raise RequestError(f"preset must be one of {', '.join(PRESETS)}, got {preset!r}")
@@ -83,6 +84,7 @@ def train_free_search(
             "candidates": values["candidates"],
             "resolution": values.get("resolution"),
             "seed": seed,
+            "device": str(choose_device(values.get("device", "auto"))),
             "threads": threads or torch.get_num_threads(),
             "validation": short.validation,
             **{key: getattr(short, key) for key in ("epochs", "examples", "batch_size", "lr", "lr_min", "augment")},
@@ -130,7 +132,16 @@ def _result(run: Run, dataset: Dataset, progress: Progress) -> dict[str, Any]:
         found = []
         for i, text in enumerate(texts):
             place = run.path / "candidates" / f"{i:03d}"
-            outcome = train(run.space, text, dataset, preset="tiny", seed=settings.seed, out=place, **plan["train"])
+            outcome = train(
+                run.space,
+                text,
+                dataset,
+                preset="tiny",
+                seed=settings.seed,
+                out=place,
+                device=settings.device,
+                **plan["train"],
+            )
             progress.note(f"{i + 1} of {len(texts)} trained: {outcome.accuracy:.1f} % for {text}")
             found.append(outcome.accuracy)
         return found
@@ -148,6 +159,7 @@ def _result(run: Run, dataset: Dataset, progress: Progress) -> dict[str, Any]:
         out=run.path / "scores",
         progress=lambda done, total: progress.count("forms scored", done, total),
         space_options=settings.space_options if named else None,
+        device=settings.device,
         **shrunk,
     )
     return {

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from nasight.architecture import Architecture
+from nasight.compute import LossScale, autocast, is_device, to_device, to_host
 from nasight.data import Dataset, Task, figures, prepare
 from nasight.errors import RequestError, RunError
 from nasight.own import OwnParts, own_optimizer
@@ -44,6 +45,8 @@ class Job:
     seed: int
     file: str | None = None
     own: OwnParts = field(default_factory=OwnParts)
+    device: str = "cpu"
+    """Where it is trained, which is no part of what it is: a restart may be on another one."""
 
     @property
     def task(self) -> Task:
@@ -88,7 +91,9 @@ class Trainer:
     def __init__(self, job: Job) -> None:
         settings = job.settings
         self.job, self.settings = job, settings
-        self.network = build(job, auxiliary=settings.auxiliary)
+        self.device = torch.device(job.device)
+        self.scale = LossScale(self.device, settings.precision)
+        self.network = build(job, auxiliary=settings.auxiliary).to(self.device, non_blocking=True)
         if settings.drop_path and not hasattr(self.network, "drop_path"):
             raise RequestError(f"networks of space {job.space.name!r} have no drop path; drop_path must be 0")
         if settings.cutout and len(job.data.inputs) != 3:
@@ -105,13 +110,15 @@ class Trainer:
             augment=settings.augment,
             cutout=settings.cutout,
             transform=job.own.augment,
-        )
+        ).to(self.device)
         self.judge_task = self.task = job.task
         if settings.class_weights == "balanced":
             self.task = self.task.balanced(self.loader.y, job.data.n_classes)
         self.epoch, self.step, self.loss, self.seconds = 0, 0, 0.0, 0.0
         self.correct: float = 0
         """Scores of the rows of this epoch up to now, summed."""
+        self.waiting = list[tuple[int, Tensor, Tensor, Tensor]]()
+        """Steps whose figures are still on the device: step, total loss, loss, scores summed."""
         self.rows: list[EpochRow] = []
 
     @property
@@ -120,6 +127,7 @@ class Trainer:
 
     def state(self) -> dict[str, Any]:
         """Tensors and counters; a finished training needs its optimizer no more."""
+        self.settle()
         state = {
             "network": self.network.state_dict(),
             "epoch": self.epoch,
@@ -129,7 +137,10 @@ class Trainer:
             "seconds": self.seconds,
             "rows": [asdict(row) for row in self.rows],
         }
-        return state if self.done else {**state, "optimizer": self.optimizer.state_dict()}
+        if self.scale.active:
+            state["scale"] = self.scale.state()
+        state = state if self.done else {**state, "optimizer": self.optimizer.state_dict()}
+        return to_host(state) if is_device(self.device) else state
 
     def restore(self, state: dict[str, Any]) -> None:
         self.network.load_state_dict(state["network"])
@@ -139,6 +150,7 @@ class Trainer:
             self.optimizer.load_state_dict(optimizer)
         self.epoch, self.step, self.seconds = state["epoch"], state["step"], state["seconds"]
         self.loss, self.correct = state["loss"], state["correct"]
+        self.scale.restore(state.get("scale", {}))
         self.rows = [EpochRow(**row) for row in state["rows"]]
 
     def run_epoch(self, after_step: Callable[[], None]) -> EpochRow:
@@ -150,8 +162,8 @@ class Trainer:
             self.seconds = before + time.perf_counter() - started
             after_step()
         seen = self.loader.steps * self.loader.batch_size
-        train_loss, train_accuracy = self.loss / seen, 100.0 * self.correct / seen
         test_loss, test_accuracy = self.judge()
+        train_loss, train_accuracy = self.loss / seen, 100.0 * self.correct / seen
         self.seconds = before + time.perf_counter() - started
         row = EpochRow(
             epoch=self.epoch + 1,
@@ -178,6 +190,7 @@ class Trainer:
         return lr
 
     def next_epoch(self) -> None:
+        self.settle()
         self.epoch, self.step, self.loss, self.correct = self.epoch + 1, 0, 0.0, 0
 
     def result(self, out: str | None) -> TrainingResult:
@@ -211,36 +224,60 @@ class Trainer:
             network: Any = self.network
             network.generator = generator_for(*keys)
         self.optimizer.zero_grad(set_to_none=True)
-        with seeded(*keys):
+        with seeded(*keys, device=self.device), autocast(self.device, self.settings.precision):
             out = self.network(x)
         logits, auxiliary = out if isinstance(out, tuple) else (out, None)
+        logits = logits.float() if self.settings.precision != "32" else logits
         smooth = self.settings.label_smoothing
         loss = self.task.loss(logits, y, smoothing=smooth)
         total = loss
         if auxiliary is not None:
             total = loss + AUXILIARY_WEIGHT * self.task.loss(auxiliary, y, smoothing=smooth)
-        value = total.item()
-        if not math.isfinite(value):
-            self._diverged("training loss", value)
-        total.backward()  # type: ignore[no-untyped-call]
+        scores = self.judge_task.rows(logits.detach(), y).sum()
+        self.waiting.append((self.step, total.detach(), loss.detach(), scores))
+        if not is_device(self.device):
+            self.settle()
+        self.scale.scaled(total).backward()  # type: ignore[no-untyped-call]
+        self.scale.restore_gradients(self.network.parameters())
         if self.settings.clip is not None:
             nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.clip)
         self.optimizer.step()
-        self.loss += loss.item() * len(y)
-        self.correct += self.judge_task.rows(logits.detach(), y).sum().item()
         self.step += 1
+
+    def settle(self) -> None:
+        """Read the figures of all steps since the last time, with one wait for the device; on the CPU every step does.
+
+        A loss that is not finite is told here: before a checkpoint, and at the end of an epoch.
+        """
+        self._read([])
+
+    def _read(self, more: list[Tensor]) -> list[Tensor]:
+        """`more` on the CPU, and with it the figures of the steps that wait."""
+        if not self.waiting:
+            return to_host(more)
+        steps, *columns = zip(*self.waiting, strict=True)
+        self.waiting.clear()
+        near, found = to_host(([torch.stack(column) for column in columns], more))
+        for step, total, loss, correct in zip(steps, *(column.tolist() for column in near), strict=True):
+            if not math.isfinite(total):
+                self._diverged("training loss", total, step)
+            self.loss += loss * self.loader.batch_size
+            self.correct += correct
+        return found
 
     @torch.no_grad()
     def judge(self, batch: int = EVALUATION_BATCH) -> tuple[float, float]:
         """Loss and score (accuracy in percent) on the rows that judge, `batch` at a time."""
-        loss, outputs, labels = 0.0, list[Tensor](), list[Tensor]()
+        losses, outputs, labels = list[Tensor](), list[Tensor](), list[Tensor]()
         for logits, y in self._judged(batch):
-            loss += self.judge_task.loss(logits, y, reduction="sum").item()
+            losses.append(self.judge_task.loss(logits, y, reduction="sum"))
             outputs.append(logits)
             labels.append(y)
+        each, output, label = self._read([torch.stack(losses), torch.cat(outputs), torch.cat(labels)])
+        loss = sum(each.tolist())
         if not math.isfinite(loss):
             self._diverged("test loss", loss)
-        return loss / sum(map(len, labels)), self.judge_task.score(torch.cat(outputs), torch.cat(labels))
+        return loss / len(label), self.judge_task.score(output, label)
 
     @torch.no_grad()
     def figures(self, batch: int = EVALUATION_BATCH) -> dict[str, Any]:
@@ -254,18 +291,22 @@ class Trainer:
 
     def _all_judged(self, batch: int) -> tuple[Tensor, Tensor]:
         outputs, labels = zip(*self._judged(batch), strict=True)
-        return torch.cat(outputs), torch.cat(labels)
+        return to_host((torch.cat(outputs), torch.cat(labels)))
 
     def _judged(self, batch: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Logits and labels of the rows that judge."""
         self.network.eval()
         part = "test" if self.held_out is None else "train"
-        for x, y in self.data.batches(part, size=batch, rows=self.held_out):
-            out = self.network(x)
-            yield (out[0] if isinstance(out, tuple) else out), y
+        for near_x, near_y in self.data.batches(part, size=batch, rows=self.held_out):
+            x, y = to_device((near_x, near_y), self.device)
+            with autocast(self.device, self.settings.precision):
+                out = self.network(x)
+            logits = out[0] if isinstance(out, tuple) else out
+            yield (logits.float() if self.settings.precision != "32" else logits), y
 
-    def _diverged(self, what: str, value: float) -> None:
+    def _diverged(self, what: str, value: float, step: int | None = None) -> None:
+        step = self.step if step is None else step
         raise Diverged(
-            f"the {what} became {value} in epoch {self.epoch + 1}, step {self.step + 1}, "
+            f"the {what} became {value} in epoch {self.epoch + 1}, step {step + 1}, "
             f"with lr {self.settings.lr:g}; train with a smaller lr"
         )

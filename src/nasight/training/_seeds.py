@@ -43,6 +43,7 @@ def train_seeds(
     workers: int | None = None,
     threads: int | None = None,
     progress: SeedProgress | None = None,
+    device: str = "auto",
     **settings: Unpack[TrainOptions],
 ) -> Summary:
     """Train an architecture once for each seed: all accuracies, their mean and their spread.
@@ -51,11 +52,14 @@ def train_seeds(
     settings were changed; OUT/SETTINGS/summary.json covers every finished seed there. The same call resumes
     what a kill left unfinished. `progress(seed, row)` gets every epoch; with several processes it
     reads them from the folder, so without `out` it gets those of a seed when the seed is done. Each training
-    has `threads`; by default the workers divide torch's threads between them.
+    has `threads`; by default the workers divide torch's threads between them. On a `device` seeds are trained one after
+    the other by default.
     """
     if not seeds or len(set(seeds)) < len(seeds):
         raise RequestError(f"seeds must be one or more different numbers, got {list(seeds)}")
-    job = make_job(space, arch, data, preset, seeds[0], dict(settings))
+    job = make_job(space, arch, data, preset, seeds[0], dict(settings), device)
+    if job.device != "cpu" and executor is None:
+        workers = workers or 1
     for seed in seeds:
         checked_seed(seed)
     # The threads of a training decide its last bits: they follow from the whole request, not from what is left of it.

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from nasight.architecture import Architecture
+from nasight.compute import check_precision, choose_device, moved_note
 from nasight.data import Dataset, load, tell_augmentation, with_label
 from nasight.errors import RequestError
 from nasight.options import TrainOptions, takes
@@ -40,6 +41,7 @@ def train(
     progress: Progress | None = None,
     threads: int | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    device: str = "auto",
     **settings: Unpack[TrainOptions],
 ) -> TrainingResult:
     """Train an architecture from scratch; `settings` are those of `TrainSettings` and change the preset.
@@ -51,14 +53,15 @@ def train(
     same weights bit for bit; a finished one is read. A checkpoint is written after every epoch and, in long
     ones, every `checkpoint_seconds`. `progress` gets every epoch, those before a restart too. `threads` is
     the number of torch's threads (now as many as torch has); a restart keeps the first number, since the
-    order of a sum decides its last bits.
+    order of a sum decides its last bits. `device` is where it is trained; every random number is drawn on the CPU, so
+    devices agree up to rounding, and a restart on another kind of device goes on (`moved` says so).
 
     >>> result = train("nasbench201", "|nor_conv_3x3~0|+|none~0|nor_conv_3x3~1|+|skip_connect~0|none~1|none~2|",
     ...                "digits", preset="tiny", epochs=1)
     >>> result.epochs, result.judged_by
     (1, 'the test part')
     """
-    job = make_job(space, arch, data, preset, seed, dict(settings))
+    job = make_job(space, arch, data, preset, seed, dict(settings), device)
     return run_job(job, out, progress=progress, threads=threads, checkpoint_seconds=checkpoint_seconds)
 
 
@@ -69,6 +72,7 @@ def make_job(
     preset: str,
     seed: int,
     settings: dict[str, Any],
+    device: str = "auto",
 ) -> Job:
     """The training that these words mean."""
     own = own_parts(settings)
@@ -82,9 +86,10 @@ def make_job(
     dataset = load(data, augment=words)
     if dataset.augmentation is None and preset_cutout(space, preset, settings):
         settings = {**settings, "cutout": 0}  # images that nobody declared to bear random changes get none unasked
-    resolved = settings_for(space, preset, **settings)
+    resolved, chosen = settings_for(space, preset, **settings), choose_device(device)
+    check_precision(resolved.precision, chosen)
     tell_augmentation(dataset, applied=resolved.augment, cutout=resolved.cutout)
-    return Job(space, arch, dataset, resolved, checked_seed(seed), file, own)
+    return Job(space, arch, dataset, resolved, checked_seed(seed), file, own, str(chosen))
 
 
 def preset_cutout(space: Space, preset: str, settings: Mapping[str, Any]) -> bool:
@@ -116,7 +121,12 @@ def run_job(
     folder, about = Path(out), job.about()
     finished = finished_result(folder, about)
     if finished is None:
-        run = _begin(folder, about, threads or torch.get_num_threads(), job.space.options)
+        beside = {
+            "threads": threads or torch.get_num_threads(),
+            "device": job.device,
+            "space_options": job.space.options,
+        }
+        run = _begin(folder, about, beside)
         with run.writing(), torch_threads(int(run.about["threads"])):
             finished = finished_result(folder, about)
             if finished is None:
@@ -202,7 +212,15 @@ def _train_in(run: RunFolder, job: Job, progress: Progress | None, checkpoint_se
     return result
 
 
-def _begin(folder: Path, about: dict[str, Any], threads: int, options: dict[str, Any]) -> RunFolder:
+def moved(folder: str | Path, device: str) -> str | None:
+    """What to tell a user whose unfinished training in this folder goes on on another kind of device; else None."""
+    if not (Path(folder) / "run.json").is_file():
+        return None
+    run = RunFolder.open(folder, kind="train")
+    return None if run.result is not None else moved_note(run.about.get("device", "cpu"), str(choose_device(device)))
+
+
+def _begin(folder: Path, about: dict[str, Any], beside: dict[str, Any]) -> RunFolder:
     """The run to write: a new one, or the unfinished one that is there."""
     if (folder / "run.json").is_file():
         run = RunFolder.open(folder, kind="train")
@@ -213,7 +231,7 @@ def _begin(folder: Path, about: dict[str, Any], threads: int, options: dict[str,
                 "delete it or choose another --out"
             )
         return run
-    return RunFolder.create(folder, kind="train", about={**about, "threads": threads, "space_options": options})
+    return RunFolder.create(folder, kind="train", about={**about, **beside})
 
 
 def _differences(then: object, now: dict[str, str]) -> str:

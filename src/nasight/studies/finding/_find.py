@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import nn
 
-from nasight.compute import cores
+from nasight.compute import choose_device, cores, is_device
 from nasight.data import Dataset, augment_text, read_augment, with_label
 from nasight.data import load as load_data
 from nasight.errors import RequestError
@@ -51,6 +51,7 @@ def find(
     data_folder: str | Path | None = None,
     overwrite: bool = False,
     progress: Event | None = None,
+    device: str = "auto",
     class_weights: str | None = None,
     loss: Callable[..., Any] | None = None,
     metric: str | Callable[..., Any] | None = None,
@@ -80,6 +81,8 @@ def find(
     data_folder : the folder of the data sets that have names.
     overwrite : replace a find that is in `out`.
     progress : called with the name of an event and its values.
+    device : where networks are trained and searched: "auto", "cpu", "cuda", "cuda:N" or "mps". On a device one process
+        works by default.
     class_weights : "balanced" lets every class count alike in the loss.
     loss, metric, optimizer, augment : functions of your own; see `nasight.OwnParts`. `augment` may also be words
         for random changes of images, such as "shift,flip" (by default those that help the baseline), and `metric`
@@ -98,6 +101,7 @@ def find(
     if target is not None and found.train_size(target) is None:
         raise RequestError(f"space {found.name!r} has no preset {target!r} to train for later")
     row = method_row(method or ("gaea-pc-darts" if found.partial_channels and found.edge_weights else "gaea-darts"))
+    chosen = choose_device(device)
     settings = FindSettings(
         space=name,
         space_options=options,
@@ -111,10 +115,11 @@ def find(
         max_params=read_count(max_params) if isinstance(max_params, str) else max_params,
         max_latency=read_milliseconds(max_latency) if isinstance(max_latency, str) else max_latency,
         level=level,
-        workers=workers or cores(),
+        workers=workers or (1 if is_device(chosen) else cores()),
         batch_size=32 if len(dataset.train_y) < 4_000 else 64,
         trainings=limit.trainings,
         epochs=epochs,
+        device=str(chosen),
         augment=checked_augment(augment, dataset) if isinstance(augment, str) else None,
         class_weights=class_weights,
     )

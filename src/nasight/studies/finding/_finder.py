@@ -107,6 +107,7 @@ class FindSettings:
     batch_size: int
     trainings: int | None
     epochs: int | None
+    device: str = "cpu"
     augment: str | None = None
     """The random changes of images that were asked for; None: those that help the baseline."""
     class_weights: str | None = None
@@ -190,7 +191,9 @@ class Finder:
         with ExitStack() as stack:
             stack.enter_context(self.folder.writing())
             data = stack.enter_context(shared(self.data))
-            self.trainings = Trainings(self.spaces, data, own=self.own, class_weights=self.s.class_weights)
+            self.trainings = Trainings(
+                self.spaces, data, device=self.s.device, own=self.own, class_weights=self.s.class_weights
+            )
             self.searches = Searches(self.searched, data, self.own)
             executor = self.executor
             # A model that is no file's cannot be sent to other processes.
@@ -464,6 +467,7 @@ class Leg:
                     "size": dict(self.s.search_size),
                     "seed": self.seed + k,
                     "threads": 1,
+                    "device": self.s.device,
                     "preset": "tiny",
                     "augment": self.recipe.augmentation != "none",
                     **_given(class_weights=self.s.class_weights),
@@ -501,7 +505,7 @@ class Leg:
         if many or (self.budget.seconds or math.inf) < JUDGING_SECONDS:
             return close_seconds(self.space, run, self.f.allowed)
         try:
-            decisions = explain(run, data=self.data, examples=JUDGED_BY).decisions
+            decisions = explain(run, data=self.data, examples=JUDGED_BY, device=self.s.device).decisions
         except (RequestError, RunError):
             return []
         self.f.clock.keep()
@@ -519,7 +523,15 @@ class Leg:
         self._proposer(f"{len(drawn)} architectures are scored")
         executor = self.f.workers.executor
         archs = [p.architecture for p in drawn]
-        found = score(self.space, "naswot", self.data, architectures=archs, executor=executor, workers=1)
+        found = score(
+            self.space,
+            "naswot",
+            self.data,
+            architectures=archs,
+            executor=executor,
+            workers=1,
+            device=self.s.device,
+        )
         self.f.clock.keep()
         values = zip(found.architectures, found.goodness("naswot"), strict=True)
         return {text: value for text, value in values if text not in found.failed and math.isfinite(value)}

@@ -76,6 +76,7 @@ class Trainings:
     spaces: Mapping[str, Space | tuple[str, Mapping[str, Any]]]
     data: str
     threads: int = 1
+    device: str = "cpu"
     own: OwnParts = field(default_factory=OwnParts)
     class_weights: str | None = None
     _loaded: dict[str, Space] = field(default_factory=dict, compare=False, repr=False)
@@ -110,7 +111,7 @@ class Trainings:
             class_weights=self.class_weights,
         )
         arch = space.reference if request.space == BOOSTING else read_architecture(space, request.architecture)
-        return Job(space, arch, data, settings, request.seed, own=self.own)
+        return Job(space, arch, data, settings, request.seed, own=self.own, device=self.device)
 
     def __call__(self, request: Request) -> Outcome | None:
         """The outcome, or None where the training failed."""
