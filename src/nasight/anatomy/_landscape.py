@@ -158,7 +158,7 @@ def _rows(
     def arrived(row: int, result: Row) -> None:
         done[row] = result
         if run is not None:
-            run.write_history(done[i] for i in sorted(done))
+            run.append_history(result)
         if progress is not None:
             progress(len(done), len(job.grid))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -107,19 +108,23 @@ def find(
     before. The answer may be: not better, take the baseline.
     """
     from nasight import studies
+    from nasight.runs import is_code
 
     tell = _teller(quiet=as_json)
     with interruptible():
         if resume is not None:
             fixed = {
                 "--label": label, "--task": task, "--class-weights": class_weights, "--metric": metric,
-                "--space": space, "--baseline": baseline, "--method": method, "--trainings": trainings,
+                "--method": method, "--trainings": trainings, **({} if is_code(space) else {"--space": space}),
+                **({} if is_code(baseline) else {"--baseline": baseline}),
                 "--target": target, "--max-params": max_params, "--max-latency": max_latency, "--out": out,
                 "--resolution": resolution, "--fit": fit, "--augment": augment, "--strict": strict or None,
             }  # fmt: skip
             if given := [name for name, value in fixed.items() if value is not None]:
                 raise RequestError(f"{given[0]} cannot change with --resume: a find keeps what it was asked for")
-            answer = studies.resume_find(resume, budget=budget, data_folder=data_folder, progress=tell)
+            answer = studies.resume_find(
+                resume, budget=budget, space=space, baseline=baseline, data_folder=data_folder, progress=tell
+            )
         else:
             answer = studies.find(
                 read_data(data, data_folder, resolution=resolution, fit=fit, strict=strict),
@@ -217,7 +222,7 @@ def summary(answer: Answer) -> str:
         f"  run          {r['run']}",
         *([f"  page         {r['page']}"] if r.get("page") else []),
         "",
-        f"Use it: nasight predict {r['run']} FILES",
+        f"Use it: nasight predict {quote(str(r['run']))} FILES",
     ]
     return "\n".join(lines)
 

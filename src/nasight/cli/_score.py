@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -74,7 +75,15 @@ def score(
     with counting("scored", "forms scored", transient=True) as report:
         try:
             if resume is not None:
-                found = resume_score(resume, data_folder=data_folder, workers=workers, progress=report, device=device)
+                found = resume_score(
+                    resume,
+                    space=space if ".py:" in space else None,
+                    metrics=metric,
+                    data_folder=data_folder,
+                    workers=workers,
+                    progress=report,
+                    device=device,
+                )
             else:
                 _one_of(sample, every, arch)
                 found = start(
@@ -98,7 +107,7 @@ def score(
         except KeyboardInterrupt:
             place = resume or out
             if place is not None:
-                typer.echo(f"stopped; resume with: nasight score --resume {place}", err=True)
+                typer.echo(f"stopped; resume with: nasight score --resume {quote(str(place))}", err=True)
             raise
     if as_json:
         typer.echo(json.dumps({**found.to_dict(), "run": resume or out}))

@@ -52,7 +52,10 @@ EXAMPLES = examples(
 
 def train(
     run: Annotated[str | None, typer.Argument(help="A finished search: retrain what it found, on its data.")] = None,
-    space: Annotated[str | None, option("Without RUN: a space by name, or FILE.py:NAME.", group=WHAT)] = None,
+    space: Annotated[
+        str | None,
+        option("Without RUN: a space by name, or FILE.py:NAME; with RUN: the code it was made with.", group=WHAT),
+    ] = None,
     arch: Annotated[str | None, option("Without RUN: the architecture, as its space writes it.", group=WHAT)] = None,
     data: Annotated[
         str | None,

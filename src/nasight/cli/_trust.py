@@ -78,6 +78,7 @@ def ranking(
     epochs: Annotated[int | None, option("Epochs of each training.", metavar="N")] = None,
     seeds: Annotated[int, typer.Option(help="Seeds of each training.", metavar="N")] = 1,
     data: Annotated[str | None, option("Where the run's data is now, if not where it was.")] = None,
+    space: Annotated[str | None, option("The space, where it is code of your own: FILE.py:NAME.")] = None,
     device: Device = "auto",
     data_folder: DataFolder = None,
     as_json: Json = False,
@@ -99,6 +100,7 @@ def ranking(
             seeds=seeds,
             data=data,
             data_folder=data_folder,
+            space=space,
             progress=begin,
             device=device,
         )

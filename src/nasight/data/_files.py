@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from nasight.arguments import typed
 from nasight.data._arrays import examples, from_arrays
 from nasight.data._augment import EARLIER, assumed_earlier, augment_text, read_augment
 from nasight.data._cache import Site, cached, signature
@@ -65,6 +66,7 @@ class Available:
     get: str
 
 
+@typed
 def load(
     source: Any,
     *,

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from nasight.architecture import Architecture
+from nasight.arguments import typed
 from nasight.compute import choose_device, is_device, map_resumable
 from nasight.data import Dataset
 from nasight.data import load as load_data
@@ -33,6 +34,7 @@ Progress = Callable[[int, int], None]
 """Called with the number of finished forms and of all forms."""
 
 
+@typed
 def score(
     space: Space | str,
     metrics: Sequence[str] | str,
@@ -130,6 +132,8 @@ def score(
 def resume_score(
     path: str | Path,
     *,
+    space: str | None = None,
+    metrics: Sequence[str] | str = (),
     data_folder: str | Path | None = None,
     executor: Executor | None = None,
     workers: int | None = None,
@@ -141,13 +145,15 @@ def resume_score(
     Parameters
     ----------
     path : the folder that the call had as `out`.
+    space, metrics : where they are code of your own, named again as "FILE.py:NAME": a folder alone does not run it.
     data_folder, executor, workers, progress, device : as in `score`.
 
     >>> found = score("mlp", "params", "digits", sample=2, workers=1, out=tmp / "scores")
     >>> resume_score(tmp / "scores", workers=1).values == found.values
     True
     """
-    settings, request = ScoreFolder.read(path)
+    own = metrics.split(",") if isinstance(metrics, str) else list(metrics)
+    settings, request = ScoreFolder.read(path, space, [name.strip() for name in own])
     return score(
         settings["space"],
         request["metrics"],

@@ -240,18 +240,22 @@ class Engine:
 
     def set_epoch(self, epoch: int) -> None:
         """The stage and the rate of this epoch (a cosine, after a rise where one was asked for), and empty tallies."""
-        s, stage = self.settings, max(i for i, span in enumerate(self.spans) if span.first <= epoch)
+        stage = max(i for i, span in enumerate(self.spans) if span.first <= epoch)
         if stage != self.stage:
             self._enter(stage, strongest(self.weights(), self.groups, self.method.schedule.stages[stage].operations))
-        span = self.spans[stage]
+        self.set_rate(epoch)
+        self._measure_rate(epoch)
+        self.tallies = {stream: Tally() for stream in STREAMS}
+
+    def set_rate(self, epoch: int) -> None:
+        """The learning rate of the shared weights in this epoch of the present stage."""
+        s, span = self.settings, self.spans[self.stage]
         turn = math.pi * (epoch - span.first) / (s.schedule_epochs * span.epochs / s.epochs)
         rate = s.lr_min + 0.5 * (s.lr - s.lr_min) * (1 + math.cos(turn))
         if (done := epoch - span.first + 1) <= s.lr_warmup:
             rate = s.lr * done / s.lr_warmup
         for group, base in zip(self.weight_optimizer.param_groups, self.base_rates, strict=True):
             group["lr"] = rate if self.own.optimizer is None else base * rate / s.lr
-        self._measure_rate(epoch)
-        self.tallies = {stream: Tally() for stream in STREAMS}
 
     def move_architecture(self) -> None:
         """Move the architecture along the gradients that its parameters have."""
@@ -350,7 +354,7 @@ class Engine:
             self.kept = state["kept"]
         except RequestError:
             raise
-        except (KeyError, RuntimeError, ValueError, TypeError) as error:
+        except (KeyError, RuntimeError, ValueError, TypeError, AttributeError, IndexError) as error:
             raise RequestError(f"the checkpoint does not fit this search: {str(error).splitlines()[0]}") from error
 
     def keep(self) -> None:

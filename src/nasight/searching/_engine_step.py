@@ -79,6 +79,9 @@ class EngineStep:
         nn.utils.clip_grad_norm_(engine.supernet.parameters(), engine.settings.clip)
         engine.weight_optimizer.step()
         if architecture:
+            for parameter in self.theta:
+                if parameter.grad is None:
+                    parameter.grad = torch.zeros_like(parameter)
             engine.move_architecture()
 
     def move_architecture(self, grads: Sequence[Tensor]) -> None:

@@ -8,12 +8,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
+from shlex import quote
 from types import FrameType
 from typing import Any, Unpack
 
 import torch
 from torch import Tensor, nn
 
+from nasight.arguments import typed
 from nasight.compute import check_precision, choose_device, moved_note
 from nasight.data import augment_text, holds_photos, with_label
 from nasight.data import load as load_data
@@ -29,7 +31,8 @@ from nasight.searching._lengthen import lengthen
 from nasight.searching._progress import Progress
 from nasight.searching._published import published_for
 from nasight.searching._run import Run
-from nasight.searching._settings import CHANGED, SearchSettings, resolve
+from nasight.searching._settings import CHANGED, SearchSettings, checked, resolve
+from nasight.searching._tally import Diverged
 from nasight.searching._track import check_track, tracked
 from nasight.searching.methods import Method, method_row
 from nasight.spaces import DEFAULT, Group, ModuleSpace, Space, family_of, search_options
@@ -39,6 +42,7 @@ CANDIDATES_WHILE_SEARCHING = 10
 DEFAULT_METHOD = "gaea-darts"
 
 
+@typed
 @takes(SearchOptions)
 def search(
     space: str | Space | nn.Module | Callable[[], nn.Module] = DEFAULT,
@@ -109,20 +113,21 @@ def search(
         check_limit(engine)
         record = DataRecord.of(dataset, engine.dataset.inputs).to_dict()
         about = {"settings": resolved.model_dump(), "data": record, **({"own": own.names()} if own.names() else {})}
-        folder = RunFolder.create(out, kind="search", about=about, overwrite=overwrite)
+        folder = RunFolder.create(out, kind="search", about=about, overwrite=overwrite, code=[name])
         return _run(engine, folder, tracked(progress, track, folder.path, engine.groups))
 
 
 def resume(
     path: str | Path,
     *,
-    space: Space | nn.Module | Callable[[], nn.Module] | None = None,
+    space: str | Space | nn.Module | Callable[[], nn.Module] | None = None,
     method: Method | None = None,
     data: Any = None,
     own: OwnParts | None = None,
     data_folder: str | Path | None = None,
     progress: Progress | None = None,
     track: str | None = None,
+    lr: float | None = None,
     epochs: int | None = None,
     device: str | None = None,
 ) -> Run:
@@ -134,10 +139,11 @@ def resume(
     parts of their own (a loss, a metric, an optimizer, an augmentation) needs those, as `own`. With `track` the epochs
     behind it are tracked too. Under `max_latency` the times of the end are measured anew, so there the pick may differ.
     It goes on on the device that it began on, or on `device`; on another kind of device the random numbers are the
-    same, but sums are rounded otherwise.
+    same, but sums are rounded otherwise. `lr` goes on with another learning rate, for a search that
+    diverged; run.json keeps from where on.
     """
     check_track(track)
-    run = Run(path, space=None if space is None else load_space(space), method=method)
+    run = Run(path, space=space if space is None or isinstance(space, str) else load_space(space), method=method)
     if epochs is not None:
         run = lengthen(run, epochs)
     if run.finished:
@@ -148,6 +154,8 @@ def resume(
             "this one: begin it anew"
         )
     dataset = run.load_data(data, data_folder=data_folder)
+    if lr is not None and lr != run.settings.lr:
+        run = _with_rate(run, lr, space)
     settings, note = on_device(run.settings, device)
     own = (own or OwnParts()).again(run.folder.about.get("own"), f"the search in {run.path}")
     with torch_threads(settings.threads):
@@ -173,6 +181,18 @@ def on_device(settings: SearchSettings, device: str | None) -> tuple[SearchSetti
     return settings.model_copy(update={"device": chosen}), moved_note(settings.device, chosen)
 
 
+def _with_rate(run: Run, lr: float, space: Any) -> Run:
+    """The run with another learning rate from its last checkpoint on."""
+    about = run.folder.about
+    changed = checked({**run.settings.model_dump(), "lr": lr, "lr_min": min(lr, run.settings.lr_min)})
+    with run.folder.writing():
+        state = run.folder.load()
+        where = {"epoch": 0, "step": 0} if state is None else {"epoch": state["epoch"], "step": state["step"]}
+        changes = [*about.get("changes", []), {**where, "lr": [run.settings.lr, lr]}]
+        run.folder.amend({**about, "settings": changed.model_dump(), "changes": changes})
+    return Run(run.path, space=run.sendable_space if space is None else run.space, method=run.method)
+
+
 def chosen_space(
     space: str | Space | nn.Module | Callable[[], nn.Module], options: Mapping[str, Any] | None, *, none: bool | None
 ) -> tuple[Space, str, dict[str, Any]]:
@@ -189,14 +209,15 @@ def chosen_space(
 
 
 def _run(engine: Engine, folder: RunFolder, progress: Progress) -> Run:
-    with folder.writing(), _stop_requests() as stopping, closing(progress):
+    with folder.writing(), _stop_requests() as stopping, closing(progress), _told_how_to_resume(engine, folder):
         state = folder.load()
         first_epoch, first_step, seconds = 0, 0, 0.0
-        rows: list[dict[str, Any]] = []
         if state is not None:
             engine.load_state(state["engine"])
             first_epoch, first_step, seconds = state["epoch"], state["step"], state["seconds"]
-            rows = folder.history[:first_epoch]
+            if first_step:
+                engine.set_rate(first_epoch)
+        rows = folder.resume_history(first_epoch)
         s = engine.settings
         progress.begin(s, engine.length, first_epoch * engine.length + first_step)
         for epoch in range(first_epoch, s.epochs):
@@ -218,7 +239,7 @@ def _run(engine: Engine, folder: RunFolder, progress: Progress) -> Run:
                     _leave_if(stopping, folder)
             first_step, seconds = 0, 0.0
             rows.append(_row(engine, epoch, start))
-            folder.write_history(rows)
+            folder.append_history(rows[-1])
             _save(engine, folder, epoch + 1, 0, 0.0)
             progress.epoch(rows[-1])
             if epoch + 1 < s.epochs:
@@ -226,8 +247,25 @@ def _run(engine: Engine, folder: RunFolder, progress: Progress) -> Run:
         return _finish(engine, folder, rows)
 
 
+@contextmanager
+def _told_how_to_resume(engine: Engine, folder: RunFolder) -> Iterator[None]:
+    """What diverges is said with the state that is left, and the command that goes on from there."""
+    try:
+        yield
+    except Diverged as error:
+        lower = f"nasight search --resume {quote(str(folder.path))} --lr {engine.settings.lr / 10:g}"
+        there = (folder.path / "state.json").exists()
+        kept = "the checkpoint before it is kept" if there else "there was no checkpoint yet"
+        raise Diverged(f"{error} with lr {engine.settings.lr:g}; {kept}; go on with a lower rate: {lower}") from error
+
+
 def _save(engine: Engine, folder: RunFolder, epoch: int, step: int, seconds: float) -> None:
-    state = {"engine": engine.state(), "epoch": epoch, "step": step, "seconds": seconds}
+    moving = engine.state()
+    state = {"engine": moving, "epoch": epoch, "step": step, "seconds": seconds}
+    tensors = (*moving["supernet"].values(), *moving["params"].values())
+    if not all(bool(torch.isfinite(value).all()) for value in tensors):
+        # Such a state is never kept: the one before it is what a smaller rate resumes from.
+        raise Diverged(f"a weight became infinite or NaN in epoch {max(epoch - (step == 0), 0)}")
     folder.save(state, mark=f"{epoch:05d}-{step:06d}")
 
 
@@ -317,7 +355,7 @@ class Interrupted(KeyboardInterrupt):
 
 def _leave_if(stopping: threading.Event, folder: RunFolder) -> None:
     if stopping.is_set():
-        raise Interrupted(f"stopped; resume with: nasight search --resume {folder.path}")
+        raise Interrupted(f"stopped; resume with: nasight search --resume {quote(str(folder.path))}")
 
 
 @contextmanager

@@ -75,6 +75,10 @@ class Tally:
         return {f"{prefix}_loss": self.loss / self.count, f"{prefix}_accuracy": 100.0 * self.right / self.count}
 
 
+class Diverged(RunError):
+    """A loss, or a weight, is not finite."""
+
+
 class Watch:
     """Raises where a loss is not finite: at once on the CPU, when it is settled where the loss is on a device."""
 
@@ -94,4 +98,4 @@ class Watch:
         for value in values:
             for (epoch, step, _), loss in zip(seen, value.tolist(), strict=True):
                 if not math.isfinite(loss):
-                    raise RunError(f"the loss became {loss} at step {step} of epoch {epoch}; a lower --lr may help")
+                    raise Diverged(f"the loss became {loss} at step {step} of epoch {epoch}")

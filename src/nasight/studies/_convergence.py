@@ -152,7 +152,7 @@ def compare_cells(
             finished += 1
             stored.append(training)
             if folder is not None:
-                folder.write_history(t.to_dict() for t in stored)
+                folder.append_history(training.to_dict())
             if progress is not None:
                 progress(finished, every)
 

@@ -9,13 +9,14 @@ from typing import Any
 
 from nasight import trust
 from nasight.architecture import Architecture
+from nasight.arguments import typed
 from nasight.compute import choose_device, to_device
 from nasight.data import Dataset, Task
 from nasight.errors import RequestError
 from nasight.kernels import score, score_row
 from nasight.reproducible import generator_for
 from nasight.searching import LogProbability, Run
-from nasight.spaces import Supernet
+from nasight.spaces import Space, Supernet
 from nasight.studies._retrain import Counter, retrain, sendable_space
 from nasight.tables import load as load_table
 from nasight.trust import Batches, example_losses
@@ -69,6 +70,7 @@ class RankedSample:
         }
 
 
+@typed
 def rank(
     run: str | Path | Run,
     *,
@@ -83,6 +85,7 @@ def rank(
     seeds: int = 1,
     data: Any = None,
     data_folder: str | Path | None = None,
+    space: Space | str | None = None,
     progress: Callable[[str], Counter] | None = None,
     device: str = "auto",
 ) -> RankedSample:
@@ -98,12 +101,14 @@ def rank(
     examples : at most this many held-out examples for the shared weights; all by default.
     preset, epochs, seeds : the short training of each where there is no table; kept in RUN/resolve.
     data : where the data of the run is now, if not where it was.
+    data_folder : the folder of the data sets that have names.
+    space : the space of the run, where it is code of your own: "FILE.py:NAME".
     progress : given what is being done, a function of how much of it is done.
     device : where networks are measured, scored and trained: "auto", "cpu", "cuda", "cuda:N" or "mps".
 
     Accuracies of short trainings are of held-out training examples: no test part is looked at.
     """
-    run = run if isinstance(run, Run) else Run(run)
+    run = run if isinstance(run, Run) else Run(run, space=space)
     if sample < LEAST:
         raise RequestError(f"a ranking needs at least {LEAST} architectures, got {sample}")
     if examples is not None and examples < 2:

@@ -61,7 +61,7 @@ def retrain(
 
 def sendable_space(run: Run) -> Space | str:
     """The space of a run as other processes can have it: one from a file goes by its name."""
-    return run.settings.space if ".py:" in run.settings.space else run.space
+    return run.sendable_space
 
 
 def resolved(run: Run, candidates: Sequence[str], dataset: Dataset, **settings: Any) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import torch
@@ -16,7 +17,7 @@ from nasight.data import load as load_data
 from nasight.errors import RequestError
 from nasight.kernels import eigen_search
 from nasight.reproducible import torch_threads
-from nasight.runs import DataRecord, RunFolder
+from nasight.runs import DataRecord, RunFolder, is_code
 from nasight.searching import TRAIN_FREE, Progress, Run, checked, chosen_space
 from nasight.spaces import SPACES, Space
 from nasight.training import TrainSettings, settings_for, train
@@ -95,8 +96,11 @@ def train_free_search(
         "trainfree": {"train": short.model_dump(), "top": top},
         "data": DataRecord.of(dataset).to_dict(),
     }
-    folder = RunFolder.create(out, kind="search", about=about, overwrite=overwrite)
-    return _search(Run(folder.path, space=found), dataset, progress or Progress())
+    folder = RunFolder.create(out, kind="search", about=about, overwrite=overwrite, code=[name])
+    run = Run(folder.path, space=name if is_code(name) else found)
+    # The folder that was made holds the lock.
+    run.folder = folder
+    return _search(run, dataset, progress or Progress())
 
 
 def resume_train_free(
@@ -119,7 +123,7 @@ def _search(run: Run, dataset: Dataset, progress: Progress) -> Run:
         with run.folder.writing(), torch_threads(run.settings.threads):
             run.folder.write_result(_result(run, dataset, progress))
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"stopped; resume with: nasight search --resume {run.path}") from None
+        raise KeyboardInterrupt(f"stopped; resume with: nasight search --resume {quote(str(run.path))}") from None
     finally:
         progress.close()
     return run
@@ -147,9 +151,10 @@ def _result(run: Run, dataset: Dataset, progress: Progress) -> dict[str, Any]:
         return found
 
     shrunk: dict[str, Any] = {} if settings.resolution is None else {"resolution": settings.resolution}
-    named = ".py:" in settings.space or settings.space in SPACES
+    sent = run.sendable_space
+    named = isinstance(sent, str) or settings.space in SPACES
     found = eigen_search(
-        settings.space if named else run.space,
+        sent if isinstance(sent, str) else settings.space if named else run.space,
         dataset,
         evaluate,
         metric=settings.method,

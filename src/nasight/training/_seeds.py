@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any, Unpack
 from torch import Tensor, from_numpy, get_num_threads
 
 from nasight.architecture import Architecture
+from nasight.arguments import typed
 from nasight.compute import map_resumable, worker_count
 from nasight.data import Dataset
 from nasight.errors import RequestError
@@ -30,6 +31,7 @@ SeedProgress = Callable[[int, EpochRow], None]
 POLL_SECONDS = 0.5
 
 
+@typed
 @takes(TrainOptions)
 def train_seeds(
     space: Space | str,
@@ -144,10 +146,12 @@ def _watching(folders: Mapping[int, Path], tell: SeedProgress) -> Iterator[None]
 
     def look() -> None:
         for seed, folder in folders.items():
-            rows = RunFolder(folder).history[told[seed] :]
-            told[seed] += len(rows)
-            for row in rows:
-                tell(seed, EpochRow(**row))
+            # Another process is writing there; what cannot be read now is read the next time.
+            with suppress(RequestError):
+                rows = RunFolder(folder).history[told[seed] :]
+                told[seed] += len(rows)
+                for row in rows:
+                    tell(seed, EpochRow(**row))
 
     def watch() -> None:
         while not stop.wait(POLL_SECONDS):

@@ -12,13 +12,14 @@ import torch
 from torch import nn
 
 from nasight.architecture import Architecture
+from nasight.arguments import typed
 from nasight.compute import check_precision, choose_device, moved_note
 from nasight.data import Dataset, load, tell_augmentation, with_label
 from nasight.errors import RequestError
 from nasight.options import TrainOptions, takes
 from nasight.own import own_parts
 from nasight.reproducible import torch_threads
-from nasight.runs import RunFolder, versions
+from nasight.runs import RunFolder, named_again, versions
 from nasight.spaces import Space
 from nasight.spaces import load as load_space
 from nasight.training._loop import Job, Trainer
@@ -29,6 +30,7 @@ Progress = Callable[[EpochRow], None]
 CHECKPOINT_SECONDS = 60.0
 
 
+@typed
 @takes(TrainOptions)
 def train(
     space: Space | str,
@@ -126,7 +128,7 @@ def run_job(
             "device": job.device,
             "space_options": job.space.options,
         }
-        run = _begin(folder, about, beside)
+        run = _begin(folder, about, beside, job.file)
         with run.writing(), torch_threads(int(run.about["threads"])):
             finished = finished_result(folder, about)
             if finished is None:
@@ -174,7 +176,8 @@ def load_trained(folder: str | Path, *, space: Space | None = None) -> nn.Module
     if run.result is None or state is None:
         raise RequestError(f"the training in {run.path} is not finished; train it again to go on")
     about = run.about
-    space = load_space(about["space"], **about.get("space_options", {})) if space is None else space
+    if space is None:
+        space = load_space(named_again(run.path, about, str(about["space"]), None), **about.get("space_options", {}))
     settings = TrainSettings(**about["settings"])
     extra = {"auxiliary": True} if settings.auxiliary else {}
     inputs, classes = tuple(about["data"]["inputs"]), len(about["data"]["classes"])
@@ -188,7 +191,10 @@ def _train_in(run: RunFolder, job: Job, progress: Progress | None, checkpoint_se
     state = run.load()
     if state is not None:
         trainer.restore(state)
+        # The checkpoint has the rows too, so whatever became of the file is mended.
         run.write_history([asdict(row) for row in trainer.rows])
+    else:
+        run.resume_history(0)
     for row in trainer.rows:
         _tell(progress, row)
     saved = time.monotonic()
@@ -204,8 +210,8 @@ def _train_in(run: RunFolder, job: Job, progress: Progress | None, checkpoint_se
 
     while not trainer.done:
         row = trainer.run_epoch(after_step)
+        run.append_history(asdict(row))
         save()
-        run.write_history([asdict(row) for row in trainer.rows])
         _tell(progress, row)
     result = trainer.result(str(run.path))
     run.write_result(result.to_dict())
@@ -220,7 +226,7 @@ def moved(folder: str | Path, device: str) -> str | None:
     return None if run.result is not None else moved_note(run.about.get("device", "cpu"), str(choose_device(device)))
 
 
-def _begin(folder: Path, about: dict[str, Any], beside: dict[str, Any]) -> RunFolder:
+def _begin(folder: Path, about: dict[str, Any], beside: dict[str, Any], file: str | None) -> RunFolder:
     """The run to write: a new one, or the unfinished one that is there."""
     if (folder / "run.json").is_file():
         run = RunFolder.open(folder, kind="train")
@@ -231,7 +237,7 @@ def _begin(folder: Path, about: dict[str, Any], beside: dict[str, Any]) -> RunFo
                 "delete it or choose another --out"
             )
         return run
-    return RunFolder.create(folder, kind="train", about={**about, **beside})
+    return RunFolder.create(folder, kind="train", about={**about, **beside}, code=[file])
 
 
 def _differences(then: object, now: dict[str, str]) -> str:

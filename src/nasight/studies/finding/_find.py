@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from torch import nn
 
+from nasight.arguments import typed
 from nasight.compute import choose_device, cores, is_device
 from nasight.data import Dataset, augment_text, read_augment, with_label
 from nasight.data import load as load_data
 from nasight.errors import RequestError
 from nasight.own import OwnParts
-from nasight.runs import DataRecord, RunFolder, data_of
+from nasight.runs import DataRecord, RunFolder, data_of, named_again
 from nasight.searching import chosen_space, method_row, read_count, read_milliseconds
 from nasight.spaces import Space
 from nasight.spaces import load as load_space
@@ -29,6 +29,7 @@ DEFAULT_SPACES = ("nasbench201", "mlp")
 """For images, and for vectors."""
 
 
+@typed
 def find(
     data: Any = "digits",
     *,
@@ -126,7 +127,8 @@ def find(
     about = {"settings": asdict(settings), "data": DataRecord.of(loaded).to_dict()}
     if own.names():
         about["own"] = own.names()
-    folder = RunFolder.create(out, kind="find", about=about, overwrite=overwrite)
+    code = [name, settings.baseline]
+    folder = RunFolder.create(out, kind="find", about=about, overwrite=overwrite, code=code)
     journal = Journal(folder.path)
     journal.put("budget 0", asdict(limit))
     try:
@@ -134,7 +136,7 @@ def find(
     except RequestError:
         if not any(key.startswith("training ") for key in journal):
             # Nothing was trained: there is nothing to resume.
-            shutil.rmtree(folder.path, ignore_errors=True)
+            folder.discard()
         raise
 
 
@@ -147,8 +149,8 @@ def resume_find(
     out: str | Path,
     *,
     budget: str | float | None = None,
-    space: Space | nn.Module | Callable[[], nn.Module] | None = None,
-    baseline: Callable[[], nn.Module] | None = None,
+    space: str | Space | nn.Module | Callable[[], nn.Module] | None = None,
+    baseline: str | Callable[[], nn.Module] | None = None,
     data: Any = None,
     executor: Executor | None = None,
     data_folder: str | Path | None = None,
@@ -158,6 +160,7 @@ def resume_find(
     """Go on with a find that was interrupted, or, with a budget such as "+20m", with one that has ended.
 
     A find with a model, arrays or functions of your own needs them again, as `space`, `baseline`, `data` and `own`.
+    Code in a file is named again too, as "FILE.py:NAME": a folder alone does not make it run.
     """
     folder = RunFolder.open(out, kind="find")
     try:
@@ -176,8 +179,15 @@ def resume_find(
         return Answer(folder.path)
     if space is None and settings.space == "module":
         raise RequestError(f"the find in {folder.path} is of a model of your own: give it again as space=")
-    found = load_space(settings.space, **settings.space_options) if space is None else load_space(space)
+    about = folder.about
+    if space is None or isinstance(space, str):
+        settings = replace(settings, space=named_again(folder.path, about, settings.space, space))
+    if settings.baseline is not None and (baseline is None or isinstance(baseline, str)):
+        kept = named_again(folder.path, about, settings.baseline, baseline, flag="--baseline")
+        settings = replace(settings, baseline=kept)
+    by_name = space is None or isinstance(space, str)
+    found = load_space(settings.space, **settings.space_options) if by_name else load_space(space)  # type: ignore[arg-type]
     dataset = with_test_part(data_of(folder, settings.data, data, data_folder=data_folder))
-    own = (own or OwnParts()).again(folder.about.get("own"), f"the find in {folder.path}")
-    given = baseline or settings.baseline
-    return Finder(folder, journal, settings, found, dataset, given, executor, progress, own).run()
+    own = (own or OwnParts()).again(about.get("own"), f"the find in {folder.path}")
+    compared = settings.baseline if baseline is None or isinstance(baseline, str) else baseline
+    return Finder(folder, journal, settings, found, dataset, compared, executor, progress, own).run()

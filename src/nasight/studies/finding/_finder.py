@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
+from shlex import quote
 from statistics import mean
 from typing import Any
 
@@ -185,7 +186,7 @@ class Finder:
         try:
             return self._run()
         except KeyboardInterrupt:
-            raise Interrupted(f"stopped; resume with: nasight find --resume {self.folder.path}") from None
+            raise Interrupted(f"stopped; resume with: nasight find --resume {quote(str(self.folder.path))}") from None
 
     def _run(self) -> Answer:
         with ExitStack() as stack:
