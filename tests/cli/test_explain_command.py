@@ -9,7 +9,7 @@ import pytest
 import nasight
 from command import run
 
-FAST = ["--preset", "tiny", "--examples", "200", "--epochs", "2", "--threads", "1"]
+FAST = ["--preset", "tiny", "--examples", "200", "--epochs", "2", "--warmup", "0", "--threads", "1"]
 
 
 @pytest.fixture(scope="module")

@@ -169,7 +169,7 @@ def test_a_device_without_float64_gives_the_same_kernels_scores_and_curvature() 
 def test_pruning_and_nasi_search_on_a_device_find_what_they_find_on_the_cpu() -> None:
     space, generator = load_space("mlp", layers=3), torch.Generator().manual_seed(0)
     x, y = torch.randn(6, 8, generator=generator), torch.arange(6) % 2
-    thin: dict[str, Any] = {"classes": 2, "size": {"width": 6}, "thin": {"width": 3}, "noise": 10}
+    thin: dict[str, Any] = {"classes": 2, "size": {"width": 6}, "number": 10, "repeats": 1}
     pruned, moved = te_nas_prune(space, x, **thin), nasi_search(space, [(x, y)], classes=2, size={"width": 6}, steps=3)
     with fakegpu.present() as device:
         far_x, far_y = x.to(device), y.to(device)

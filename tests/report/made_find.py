@@ -80,7 +80,7 @@ def made_find(
         "baseline": {"architecture": reference, "parameters": 43_010, "accuracy": 98.0, "accuracies": base,
                      "kind": "reference"},
         "difference": mean, "interval": [low, high], "level": 0.95, "better": better,
-        "take": rest[0] if better else reference, "trained": "trainings/0-space-1", "proposed_by": "search 1",
+        "take": rest[0] if better else reference, "trained": "trainings/0-space-1", "taken_from": "space", "proposed_by": "search 1",
         "also_proposed_by": ["chance"], "trainings": 41, "seconds": 300.0, "budget": 240.0, "epochs": EPOCHS,
         "examples": 1_000, "rows": 1_437, "recipe": recipe,
         "recipes": [{**recipe, "augmentation": "none", "accuracy": 97.0}, {**recipe, "accuracy": 98.5},

@@ -14,7 +14,7 @@ from torch import nn
 from nasight.architecture import Architecture
 from nasight.arguments import typed
 from nasight.compute import check_precision, choose_device, moved_note
-from nasight.data import Dataset, load, tell_augmentation, with_label
+from nasight.data import load, tell_augmentation, with_label
 from nasight.errors import RequestError
 from nasight.options import TrainOptions, takes
 from nasight.own import own_parts
@@ -35,7 +35,7 @@ CHECKPOINT_SECONDS = 60.0
 def train(
     space: Space | str,
     arch: Architecture | str,
-    data: Dataset | str | Path | tuple[Any, ...],
+    data: Any,
     *,
     preset: str = "small",
     seed: int = 0,
@@ -70,7 +70,7 @@ def train(
 def make_job(
     space: Space | str,
     arch: Architecture | str,
-    data: Dataset | str | Path | tuple[Any, ...],
+    data: Any,
     preset: str,
     seed: int,
     settings: dict[str, Any],
