@@ -112,7 +112,7 @@ def test_no_weights_are_left_behind_by_a_pass_that_ends_or_fails():
     choice = Choice({"relu": nn.ReLU(), "minus": nn.Identity()})
     supernet = ModuleSpace(nn.Sequential(choice, Failing())).supernet()
     x, weights = torch.randn(3, 2), {"choices": torch.tensor([[1.0, 0.0]])}
-    with pytest.raises(RequestError, match="does not take a batch of shape .*: no"):
+    with pytest.raises(RequestError, match=r"does not take a batch of shape .*: no"):
         supernet(x, weights)
     mean = (x.relu() + x) / 2
     torch.testing.assert_close(supernet.model[0](x), mean)
