@@ -92,7 +92,7 @@ def test_a_search_over_one_s_own_file_is_exported_as_a_graph(
     assert run("export", str(tmp_path / "r"), *arguments[:2], "--torch-export", str(tmp_path / "n.pt2")) == 0
     assert torch.export.load(tmp_path / "n.pt2").module()(torch.zeros(3, 1, 8, 8)).shape == (3, 10)
     capsys.readouterr()
-    assert run("export", str(tmp_path / "r"), "--python", str(tmp_path / "n.py")) == 2
+    assert run("export", str(tmp_path / "r"), *arguments[:2], "--python", str(tmp_path / "n.py")) == 2
     assert "take --torch-export net.pt2 instead" in capsys.readouterr().err
     assert not (tmp_path / "n.py").exists()
 
