@@ -55,8 +55,11 @@ class Loader:
         self._normalize = _Normalize(x, mean, std)
         self._order: tuple[int, Tensor] | None = None
 
-    def batch(self, epoch: int, step: int) -> tuple[Tensor, Tensor]:
-        """The examples, contiguous float32, and the labels of one step of an epoch; both count from 0."""
+    def batch(self, epoch: int, step: int, part: slice | None = None) -> tuple[Tensor, Tensor]:
+        """The examples, contiguous float32, and the labels of one step of an epoch; both count from 0.
+
+        With `part` only these rows of the batch are read, with the changes that they have in the whole batch.
+        """
         if epoch < 0 or not 0 <= step < self.steps:
             raise RequestError(f"there is no step {step} in epoch {epoch}: steps are 0 to {self.steps - 1}")
         if self._order is None or self._order[0] != epoch:
@@ -64,7 +67,10 @@ class Loader:
             self._order = epoch, torch.randperm(len(self.y), generator=generator)
         rows = self._order[1][step * self.batch_size : (step + 1) * self.batch_size]
         noise = generator_for(self.seed, self.stream, epoch, step)
-        return _examples(self.x[rows], self._normalize, self.augment, noise), self.y[rows]
+        if part is None:
+            return _examples(self.x[rows], self._normalize, self.augment, noise), self.y[rows]
+        own = rows[part]
+        return _examples(self.x[own], self._normalize, self.augment, noise, (len(rows), part)), self.y[own]
 
     def epoch(self, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
         """All batches of an epoch."""
@@ -227,11 +233,17 @@ class _Normalize:
         return (x - self.center).mul_(self.scale).contiguous()
 
 
-def _examples(x: Tensor, normalize: _Normalize, augment: Augment | None, noise: torch.Generator | None) -> Tensor:
+def _examples(
+    x: Tensor,
+    normalize: _Normalize,
+    augment: Augment | None,
+    noise: torch.Generator | None,
+    within: tuple[int, slice] | None = None,
+) -> Tensor:
     """Shifts fill with black, before normalization, and holes with the mean, after it (as in DARTS)."""
     if augment is None or noise is None:
         return normalize(x)
-    return cut(normalize(crop_and_flip(x, noise, augment)), noise, augment)
+    return cut(normalize(crop_and_flip(x, noise, augment, within)), noise, augment, within)
 
 
 def _check(x: Tensor, y: Tensor, size: int, augment: Augment | None) -> None:

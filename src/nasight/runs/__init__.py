@@ -3,6 +3,7 @@
 from nasight.runs._data import DataRecord, data_of, found_again
 from nasight.runs._files import read_json, write_atomic, write_json
 from nasight.runs._folder import RunFolder, versions
+from nasight.runs._together import same_data, writing
 
 __all__ = [
     "DataRecord",
@@ -10,7 +11,9 @@ __all__ = [
     "data_of",
     "found_again",
     "read_json",
+    "same_data",
     "versions",
     "write_atomic",
     "write_json",
+    "writing",
 ]

@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nasight.architecture import Architecture
+from nasight.compute import ALONE, Ranks, Slices, everywhere
 from nasight.data import Dataset
 from nasight.errors import RequestError, RunError
 from nasight.geometry import Distribution
@@ -35,8 +36,11 @@ PROBES = 8
 class Engine:
     """One search in progress."""
 
-    def __init__(self, settings: SearchSettings, space: Space, dataset: Dataset, method: Method) -> None:
-        self.settings, self.space, self.method = settings, space, method
+    def __init__(
+        self, settings: SearchSettings, space: Space, dataset: Dataset, method: Method, ranks: Ranks = ALONE
+    ) -> None:
+        self.settings, self.space, self.method, self.ranks = settings, space, method, ranks
+        self.slices = Slices(settings.slices, ranks)
         self.objective = self.method.objective(settings.objective)
         self.relaxation = self.method.relaxation
         check_fit(self.method, space, settings.partial)
@@ -44,6 +48,7 @@ class Engine:
         streams = Streams(settings, self.dataset, halves=self.objective.halves)
         self.loaders, self.validation = streams.loaders, streams.validation
         self.candidate_batch = streams.candidate_batch
+        self.slices.check(min(loader.batch_size for loader in self.loaders.values()))
         self.steps = self.loaders["weights"].steps
         self.phase = self.objective.phase(self.steps)
         """Steps of the architecture alone after those of an epoch."""
@@ -117,7 +122,7 @@ class Engine:
         sizes = []
         for step in range(PROBES):
             at = self.step(epoch, step, learns=True)
-            grads = torch.autograd.grad(at.loss("architecture", learn=True, record=False), at.theta)
+            grads = at.gradients(at.loss("architecture", learn=True, record=False), at.theta)
             rows = [row for group, grad in zip(self.theta_groups, grads, strict=True) for row in group.split(grad)]
             sizes.append(max(float((row - row.mean()).abs().max()) for row in rows))
         return sum(sizes) / len(sizes)
@@ -220,21 +225,31 @@ class Engine:
         tally = Tally()
         fixed = None if arch is None else self.space.encode(arch, edges=self.relaxation.edges)
         for index, (x, y) in enumerate(self.validation):
+            if not self._mine(index):
+                continue
             generator = self.generator("evaluation", epoch, index)
             weights = fixed if fixed is not None else self.relaxed(epoch, generator=generator, learn=False)
             logits = self.supernet(x, weights)
             tally.add(F.cross_entropy(logits, y), logits, y)
         self.supernet.train()
-        return tally
+        return tally.over(self.ranks)
+
+    def _mine(self, index: int) -> bool:
+        """Whether this rank takes a batch, or a candidate, that the ranks share out whole."""
+        return index % self.ranks.size == self.ranks.rank
 
     @torch.no_grad()
     def correct(self, arch: Architecture) -> Tensor:
         """Which validation examples one architecture gets right under the shared weights: (examples,)."""
         self.supernet.eval()
         weights = self.space.encode(arch, edges=self.relaxation.edges)
-        found = [self.supernet(x, weights).argmax(1) == y for x, y in self.validation]
+        found = [
+            self.supernet(x, weights).argmax(1) == y if self._mine(index) else torch.zeros_like(y, dtype=torch.bool)
+            for index, (x, y) in enumerate(self.validation)
+        ]
         self.supernet.train()
-        return torch.cat(found)
+        (right,) = self.ranks.sums([torch.cat(found).to(torch.uint8)])
+        return right.bool()
 
     @torch.no_grad()
     def derive(self, epoch: int, *, candidates: int) -> Architecture:
@@ -244,19 +259,20 @@ class Engine:
             return next(proposed)
         x, y = self.candidate_batch
         self.supernet.eval()
-        scored = []
-        for index, arch in enumerate(proposed):
-            if self.space.usable(arch) is None:
+        archs, scored = list(proposed), list[tuple[int, float, int]]()
+        for index, arch in enumerate(archs):
+            if self._mine(index) and self.space.usable(arch) is None:
                 logits = self.supernet(x, self.space.encode(arch, edges=self.relaxation.edges))
                 right = int((logits.argmax(1) == y).sum())
-                scored.append((right, -float(F.cross_entropy(logits, y)), -index, arch))
+                scored.append((right, -float(F.cross_entropy(logits, y)), -index))
         self.supernet.train()
-        if not scored:
-            raise RunError(f"none of {candidates} candidates of {self.space.name!r} is a network")
-        return max(scored, key=lambda entry: entry[:3])[3]
+        every = [entry for entries in self.ranks.all_values(scored) for entry in entries]
+        if not every:
+            raise everywhere(RunError(f"none of {candidates} candidates of {self.space.name!r} is a network"))
+        return archs[-max(every)[2]]
 
     def state(self) -> dict[str, Any]:
-        """All that a later process needs to go on; plain values and tensors."""
+        """All that a later process needs to go on; plain values and tensors. All ranks ask for it together."""
         return {
             "stage": self.stage,
             "options": self.reduced.options,
@@ -266,7 +282,7 @@ class Engine:
             "params": {name: parameter.detach() for name, parameter in self.params.items()},
             "weight_optimizer": self.weight_optimizer.state_dict(),
             "arch_optimizer": None if self.arch_optimizer is None else self.arch_optimizer.state_dict(),
-            "tallies": {name: [t.loss, t.right, t.count] for name, t in self.tallies.items()},
+            "tallies": {name: tally.over(self.ranks).values() for name, tally in self.tallies.items()},
             "kept": self.kept,
         }
 
@@ -283,7 +299,9 @@ class Engine:
             if self.arch_optimizer is not None:
                 self.arch_optimizer.load_state_dict(state["arch_optimizer"])
                 self.arch_lr = float(self.arch_optimizer.param_groups[0]["lr"])
-            self.tallies = {name: Tally(*values) for name, values in state["tallies"].items()}
+            # What all ranks had seen together is kept by one of them.
+            told = state["tallies"].items()
+            self.tallies = {name: Tally(*values) if self.ranks.first else Tally() for name, values in told}
             self.kept = state["kept"]
         except RequestError:
             raise

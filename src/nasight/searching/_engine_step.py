@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from nasight.compute import RunningStatistics, Slice, everywhere
 from nasight.data import Loader
 from nasight.errors import RunError
 from nasight.searching._per_example import example_gradients
@@ -51,28 +52,59 @@ class EngineStep:
         return self._engine.generator(purpose, self.epoch, self.index)
 
     def loss(self, stream: str, *, learn: bool, record: bool = True) -> Tensor:
-        engine, (x, y) = self._engine, self._batch(stream)
+        engine = self._engine
         weights = engine.relaxed(self.epoch, generator=self._chance(stream), learn=learn)
         skip_zeros = engine.relaxation.skip_zeros if learn else None
-        logits = engine.supernet(x, weights, skip_zeros=skip_zeros, **self._dropout(stream))
-        loss = F.cross_entropy(logits, y)
+        losses = []
+        running = RunningStatistics(engine.supernet, engine.slices)
+        for part, x, y in self._slices(stream):
+            logits = engine.supernet(x, weights, skip_zeros=skip_zeros, **self._dropout(stream, part.number))
+            loss = F.cross_entropy(logits, y)
+            losses.append(loss if engine.slices.whole else part.share * loss)
+            running.passed(part.share)
+            if record:
+                engine.tallies[stream].add(loss.detach(), logits.detach(), y)
+        running.end(engine.ranks.sums(running.sums))
+        loss = losses[0] if len(losses) == 1 else torch.stack(losses).sum()
+        if engine.ranks.size == 1:
+            # Several ranks ask when they have added up their gradients: one must not leave without the others.
+            self._check(loss)
+        return loss
+
+    def _check(self, loss: Tensor) -> None:
         if not torch.isfinite(loss):
-            raise RunError(
+            error = RunError(
                 f"the loss became {float(loss)} at step {self.index} of epoch {self.epoch}; a lower --lr may help"
             )
-        if record:
-            engine.tallies[stream].add(loss.detach(), logits.detach(), y)
-        return loss
+            raise everywhere(error)
+
+    def gradients(self, loss: Tensor, tensors: Sequence[Tensor]) -> list[Tensor]:
+        grads = torch.autograd.grad(loss, tensors, allow_unused=True, materialize_grads=True)
+        return self._summed(loss, grads)
+
+    def _summed(self, loss: Tensor, grads: Sequence[Tensor]) -> list[Tensor]:
+        """Gradients of the whole batch; where several ranks have slices of it, one message adds them up."""
+        ranks = self._engine.ranks
+        if ranks.size == 1:
+            return list(grads)
+        *summed, whole = ranks.sums([*grads, loss])
+        self._check(whole)
+        return summed
 
     def descend(self, loss: Tensor, *, weights: bool = False, architecture: bool = False) -> None:
         if not weights:
             if architecture:
-                self.move_architecture(torch.autograd.grad(loss, self.theta))
+                self.move_architecture(self.gradients(loss, self.theta))
             return
         engine = self._engine
         for parameter in (*self.shared, *self.theta):
             parameter.grad = None
         loss.backward()  # type: ignore[no-untyped-call]
+        moved = [p for p in (*self.shared, *(self.theta if architecture else ())) if p.grad is not None]
+        for parameter, grad in zip(
+            moved, self._summed(loss, [p.grad for p in moved if p.grad is not None]), strict=True
+        ):
+            parameter.grad = grad
         nn.utils.clip_grad_norm_(engine.supernet.parameters(), engine.settings.clip)
         engine.weight_optimizer.step()
         if architecture:
@@ -94,35 +126,45 @@ class EngineStep:
         return moved
 
     def example_gradients(self, stream: str) -> list[Tensor]:
-        engine, (x, y) = self._engine, self._batch(stream)
+        engine, batch = self._engine, self._loader(stream).batch_size
         weights = engine.relaxed(self.epoch, generator=self._chance(stream), learn=False)
-        loss, logits, grads = example_gradients(engine.supernet, weights, x, y, **self._dropout(stream))
-        engine.tallies[stream].add(loss, logits, y)
-        return [grads[group.name] for group in engine.theta_groups]
+        found = [weights[g.name].new_zeros(batch, *weights[g.name].shape) for g in engine.theta_groups]
+        for part, x, y in self._slices(stream):
+            dropout = self._dropout(stream, part.number)
+            loss, logits, grads = example_gradients(engine.supernet, weights, x, y, **dropout)
+            engine.tallies[stream].add(loss, logits, y)
+            for group, each in zip(engine.theta_groups, found, strict=True):
+                each[part.rows] = grads[group.name]
+        return engine.ranks.sums(found)
 
     @torch.no_grad()
     def scores(self, answers: Tensor, stream: str) -> tuple[Tensor, Tensor]:
         batch = self._batch(stream)
-        return self._scored(answers, stream, [batch] * len(answers))
+        return self._scored(answers, stream, lambda number: batch)
 
     @torch.no_grad()
     def evaluated(self, answers: Tensor, stream: str) -> tuple[Tensor, Tensor]:
         # Batches are numbered through all epochs: they go through the rows in one order after the other.
         engine, loader, first = self._engine, self._loader(stream), self._number * len(answers)
         engine.supernet.eval()
-        batches = (loader.batch(*divmod(number, loader.steps)) for number in range(first, first + len(answers)))
-        found = self._scored(answers, stream, batches)
+        found = self._scored(answers, stream, lambda number: loader.batch(*divmod(first + number, loader.steps)))
         engine.supernet.train()
         return found
 
-    def _scored(self, answers: Tensor, stream: str, batches: Iterable[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
-        engine, found = self._engine, list[tuple[float, float]]()
-        for each, (x, y) in zip(answers, batches, strict=True):
-            logits = engine.supernet(x, engine.space.encode(self.policy.architecture(each)))
+    def _scored(
+        self, answers: Tensor, stream: str, batch: Callable[[int], tuple[Tensor, Tensor]]
+    ) -> tuple[Tensor, Tensor]:
+        """Whole batches: the architectures are what ranks share among themselves."""
+        engine = self._engine
+        found = torch.zeros(len(answers), 2)
+        for number in range(engine.ranks.rank, len(answers), engine.ranks.size):
+            x, y = batch(number)
+            logits = engine.supernet(x, engine.space.encode(self.policy.architecture(answers[number])))
             loss = F.cross_entropy(logits, y)
             engine.tallies[stream].add(loss, logits, y)
-            found.append((float(loss), float((logits.argmax(1) == y).float().mean())))
-        losses, accuracies = torch.tensor(found).unbind(1)
+            found[number] = torch.tensor([float(loss), float((logits.argmax(1) == y).float().mean())])
+        (found,) = engine.ranks.sums([found])
+        losses, accuracies = found.unbind(1)
         return losses, accuracies
 
     @property
@@ -138,16 +180,22 @@ class EngineStep:
             raise RunError(f"an objective asked for the stream {stream!r}; there are {', '.join(STREAMS)}")
         return self._engine.loaders[stream]
 
-    def _batch(self, stream: str) -> tuple[Tensor, Tensor]:
+    def _batch(self, stream: str, rows: slice | None = None) -> tuple[Tensor, Tensor]:
         loader = self._loader(stream)
         if self._engine.settings.arch_share != HALF:
             # Of two unequal parts the shorter one ends within an epoch, and begins again in another order.
-            return loader.batch(*divmod(self._number, loader.steps))
-        return loader.batch(self.epoch, self.index % loader.steps)
+            return loader.batch(*divmod(self._number, loader.steps), rows)
+        return loader.batch(self.epoch, self.index % loader.steps, rows)
 
-    def _dropout(self, stream: str) -> dict[str, Dropout]:
+    def _slices(self, stream: str) -> Iterator[tuple[Slice, Tensor, Tensor]]:
+        """The slices of the batch that are this rank's."""
+        for part in self._engine.slices.of(self._loader(stream).batch_size):
+            yield part, *self._batch(stream, part.rows)
+
+    def _dropout(self, stream: str, number: int) -> dict[str, Dropout]:
         """An argument of the supernet, and only where there is a dropout: not every space knows it."""
-        generator = self._engine.generator("skip dropout", stream, self.epoch, self.index)
+        keys = () if self._engine.slices.whole else (number,)
+        generator = self._engine.generator("skip dropout", stream, self.epoch, self.index, *keys)
         dropout = self._engine.skip_dropout(self.epoch, generator=generator)
         return {} if dropout is None else {"skip_dropout": dropout}
 

@@ -14,12 +14,14 @@ from typing import Any, Unpack
 import torch
 from torch import Tensor, nn
 
+from nasight.compute import Poll, current_ranks, everywhere
 from nasight.data import load as load_data
 from nasight.errors import RequestError, RunError
 from nasight.options import SearchOptions, takes
 from nasight.reproducible import torch_threads
-from nasight.runs import DataRecord, RunFolder
-from nasight.searching._constraint import check_limit, constrained
+from nasight.runs import DataRecord, RunFolder, same_data, writing
+from nasight.searching._agreement import check_agreement, picked_by_first
+from nasight.searching._constraint import check_limit
 from nasight.searching._engine import Engine
 from nasight.searching._progress import Progress
 from nasight.searching._published import published_for
@@ -82,24 +84,32 @@ def search(
     if none is None and published is not None:
         none = published.settings.get("none")
     found, name, options = chosen_space(space, given.pop("space_options", None), none=none)
-    dataset = load_data(data, folder=data_folder)
-    resolved = resolve(
-        row,
-        found,
-        name=name,
-        space_options=options,
-        data=data if isinstance(data, str) else dataset.name,
-        objective=objective,
-        preset=preset,
-        **given,
-    )
+    ranks = current_ranks()
+    with ranks.together():
+        dataset = load_data(data, folder=data_folder)
+        resolved = resolve(
+            row,
+            found,
+            name=name,
+            space_options=options,
+            data=data if isinstance(data, str) else dataset.name,
+            objective=objective,
+            preset=preset,
+            **{"slices": ranks.size, **{key: value for key, value in given.items() if value is not None}},
+        )
+    same_data(ranks, dataset)
     with torch_threads(resolved.threads):
-        engine = Engine(resolved, found, dataset, row)
-        check_limit(engine)
+        with ranks.together():
+            engine = Engine(resolved, found, dataset, row, ranks)
         record = DataRecord.of(dataset, engine.dataset.inputs).to_dict()
         about = {"settings": resolved.model_dump(), "data": record}
-        folder = RunFolder.create(out, kind="search", about=about, overwrite=overwrite)
-        return _run(engine, folder, tracked(progress, track, folder.path, engine.groups))
+
+        def begin() -> None:
+            check_limit(engine)
+            RunFolder.create(out, kind="search", about=about, overwrite=overwrite)
+
+        ranks.of_first(begin)
+        return _run(engine, RunFolder(out), progress, track)
 
 
 def resume(
@@ -127,10 +137,14 @@ def resume(
             f"the search in {run.path} was begun with the {run.settings.method!r} of version 0.1, which differs from "
             "this one: begin it anew"
         )
-    dataset = run.load_data(data, data_folder=data_folder)
+    ranks = current_ranks()
+    with ranks.together():
+        dataset = run.load_data(data, data_folder=data_folder)
+    same_data(ranks, dataset)
     with torch_threads(run.settings.threads):
-        engine = Engine(run.settings, run.space, dataset, run.method)
-        return _run(engine, run.folder, tracked(progress, track, run.path, engine.groups))
+        with ranks.together():
+            engine = Engine(run.settings, run.space, dataset, run.method, ranks)
+        return _run(engine, run.folder, progress, track)
 
 
 def chosen_space(
@@ -148,15 +162,18 @@ def chosen_space(
     return load_space(space, **asked), space, asked
 
 
-def _run(engine: Engine, folder: RunFolder, progress: Progress) -> Run:
-    with folder.writing(), _stop_requests() as stopping, closing(progress):
-        state = folder.load()
+def _run(engine: Engine, folder: RunFolder, told: Progress | None, track: str | None) -> Run:
+    ranks = engine.ranks
+    progress = tracked(told, track, folder.path, engine.groups) if ranks.first else Progress()
+    with writing(folder, ranks), _stop_requests() as stopping, closing(progress):
+        state, poll = ranks.of_first(folder.load), Poll(ranks)
         first_epoch, first_step, seconds = 0, 0, 0.0
         rows: list[dict[str, Any]] = []
         if state is not None:
-            engine.load_state(state["engine"])
+            with ranks.together():
+                engine.load_state(state["engine"])
             first_epoch, first_step, seconds = state["epoch"], state["step"], state["seconds"]
-            rows = folder.history[:first_epoch]
+            rows = ranks.of_first(lambda: folder.history[:first_epoch])
         s = engine.settings
         progress.begin(s, engine.length, first_epoch * engine.length + first_step)
         for epoch in range(first_epoch, s.epochs):
@@ -171,24 +188,29 @@ def _run(engine: Engine, folder: RunFolder, progress: Progress) -> Run:
                 if iterate < last and engine.objective.keeps(iterate, last, engine.generator("iterate")):
                     engine.keep()
                 progress.step(epoch, step)
-                due = time.monotonic() - saved > s.checkpoint_seconds
-                if (due or stopping.is_set()) and step + 1 < engine.length:
+                if step + 1 == engine.length:
+                    continue
+                stop, due = poll(stop=stopping.is_set(), due=time.monotonic() - saved > s.checkpoint_seconds)
+                if stop or due:
                     _save(engine, folder, epoch, step + 1, time.monotonic() - start)
                     saved = time.monotonic()
-                    _leave_if(stopping, folder)
+                    _leave_if(stop, folder)
             first_step, seconds = 0, 0.0
             rows.append(_row(engine, epoch, start))
-            folder.write_history(rows)
+            if ranks.first:
+                folder.write_history(rows)
             _save(engine, folder, epoch + 1, 0, 0.0)
             progress.epoch(rows[-1])
             if epoch + 1 < s.epochs:
-                _leave_if(stopping, folder)
+                _leave_if(bool(ranks.largest(float(stopping.is_set()))[0]), folder)
         return _finish(engine, folder, rows)
 
 
 def _save(engine: Engine, folder: RunFolder, epoch: int, step: int, seconds: float) -> None:
     state = {"engine": engine.state(), "epoch": epoch, "step": step, "seconds": seconds}
-    folder.save(state, mark=f"{epoch:05d}-{step:06d}")
+    with engine.ranks.together():
+        if engine.ranks.first:
+            folder.save(state, mark=f"{epoch:05d}-{step:06d}")
 
 
 def _row(engine: Engine, epoch: int, start: float) -> dict[str, Any]:
@@ -197,9 +219,11 @@ def _row(engine: Engine, epoch: int, start: float) -> dict[str, Any]:
     unusable = engine.space.usable(arch)
     relaxed = engine.evaluate(None, epoch).means("valid")
     weights = engine.weights()
-    row: dict[str, Any] = {"epoch": epoch, **engine.tallies["weights"].means("train"), **relaxed}
-    if engine.tallies["architecture"].count:
-        row |= engine.tallies["architecture"].means("arch")
+    check_agreement(engine)
+    seen = {stream: tally.over(engine.ranks) for stream, tally in engine.tallies.items()}
+    row: dict[str, Any] = {"epoch": epoch, **seen["weights"].means("train"), **relaxed}
+    if seen["architecture"].count:
+        row |= seen["architecture"].means("arch")
     row["discrete_loss"] = row["discrete_accuracy"] = row["drop"] = None
     if unusable is None:
         row |= engine.evaluate(arch, epoch).means("discrete")
@@ -235,33 +259,35 @@ def _finish(engine: Engine, folder: RunFolder, rows: list[dict[str, Any]]) -> Ru
     arch = engine.derive(s.epochs, candidates=s.candidates)
     limited: dict[str, Any] = {}
     if s.max_params is not None or s.max_latency is not None:
-        arch, limited["constraint"] = constrained(engine, arch)
+        # Clocks differ between ranks: the first one measures, and picks for all.
+        arch, limited["constraint"] = picked_by_first(engine, arch)
     unusable = engine.space.usable(arch)
     weights = engine.weights()
     each = entropies(weights, engine.groups)
     accuracy = None if unusable else engine.evaluate(arch, s.epochs).means("discrete")["discrete_accuracy"]
-    folder.write_result(
-        {
-            "run": str(folder.path),
-            "space": s.space,
-            "method": s.method,
-            "objective": s.objective,
-            "data": s.data,
-            "seed": s.seed,
-            "epochs": s.epochs,
-            "architecture": engine.space.format(arch),
-            "accuracy": accuracy,
-            "unusable": unusable,
-            "entropy": sum(each.values()) / len(each),
-            "seconds": sum(row["seconds"] for row in rows),
-            "weights": {name: value.tolist() for name, value in weights.items()},
-            **limited,
-        }
-    )
+    result = {
+        "run": str(folder.path),
+        "space": s.space,
+        "method": s.method,
+        "objective": s.objective,
+        "data": s.data,
+        "seed": s.seed,
+        "epochs": s.epochs,
+        "architecture": engine.space.format(arch),
+        "accuracy": accuracy,
+        "unusable": unusable,
+        "entropy": sum(each.values()) / len(each),
+        "seconds": sum(row["seconds"] for row in rows),
+        "weights": {name: value.tolist() for name, value in weights.items()},
+        **limited,
+    }
+    engine.ranks.of_first(lambda: folder.write_result(result))
     if unusable:
-        raise RunError(
-            f"the search ended at {engine.space.format(arch)}, which is no network: {unusable}; "
-            f"search without `none`, or longer (the run is kept in {folder.path})"
+        raise everywhere(
+            RunError(
+                f"the search ended at {engine.space.format(arch)}, which is no network: {unusable}; "
+                f"search without `none`, or longer (the run is kept in {folder.path})"
+            )
         )
     return run
 
@@ -270,8 +296,8 @@ class Interrupted(KeyboardInterrupt):
     """The search was asked to stop and has saved its state."""
 
 
-def _leave_if(stopping: threading.Event, folder: RunFolder) -> None:
-    if stopping.is_set():
+def _leave_if(stop: bool, folder: RunFolder) -> None:
+    if stop:
         raise Interrupted(f"stopped; resume with: nasight search --resume {folder.path}")
 
 

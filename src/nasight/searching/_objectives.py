@@ -98,15 +98,15 @@ class SecondOrder(Bilevel):
         shared, theta, rate = step.shared, step.theta, step.weight_lr
         start = [p.detach().clone() for p in shared]
         train = step.loss("weights", learn=False, record=False)
-        _assign(shared, step.weights_after(torch.autograd.grad(train, shared)))
+        _assign(shared, step.weights_after(step.gradients(train, shared)))
         outer = step.loss("architecture", learn=True)
-        grads = torch.autograd.grad(outer, [*theta, *shared], allow_unused=True, materialize_grads=True)
+        grads = step.gradients(outer, [*theta, *shared])
         direct, by_shared = grads[: len(theta)], grads[len(theta) :]
         width = self.radius / torch.cat([g.flatten() for g in by_shared]).norm().clamp_min(1e-12)
         sides = []
         for sign in (1.0, -1.0):
             _assign(shared, [p + sign * width * v for p, v in zip(start, by_shared, strict=True)])
-            sides.append(torch.autograd.grad(step.loss("weights", learn=True, record=False), theta))
+            sides.append(step.gradients(step.loss("weights", learn=True, record=False), theta))
         _assign(shared, start)
         mixed = [(plus - minus) / (2 * width) for plus, minus in zip(*sides, strict=True)]
         step.move_architecture([d - rate * m for d, m in zip(direct, mixed, strict=True)])

@@ -88,6 +88,8 @@ class SearchSettings(BaseModel):
     path: str = "fast"
     seed: int = Field(default=0, ge=0)
     threads: int = Field(ge=1)
+    slices: int = Field(default=1, ge=1)
+    """Every batch passes through the supernet in so many parts, which ranks share; batch norm sees a part."""
     checkpoint_seconds: float = Field(default=60.0, ge=0)
 
 

@@ -38,6 +38,12 @@ class Step(Protocol):
     def descend(self, loss: Tensor, *, weights: bool = False, architecture: bool = False) -> None:
         """Take the gradient of a loss and move these blocks of variables once."""
 
+    def gradients(self, loss: Tensor, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """The gradients of a loss, zeros where it does not depend on a tensor.
+
+        A loss may be that of this rank's slices of a batch alone; these are the gradients of the whole batch.
+        """
+
     def move_architecture(self, grads: Sequence[Tensor]) -> None:
         """Move the architecture along gradients of your own, one tensor for each of `theta`."""
 

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from nasight.compute import Ranks
 from nasight.data import Augment, Dataset, Loader, batches, prepare, split_indices
 from nasight.errors import RequestError
 from nasight.reproducible import generator_for
@@ -30,6 +31,14 @@ class Tally:
         self.loss += float(loss) * len(labels)
         self.right += int((logits.argmax(1) == labels).sum())
         self.count += len(labels)
+
+    def values(self) -> list[float]:
+        return [self.loss, self.right, self.count]
+
+    def over(self, ranks: Ranks) -> Tally:
+        """What all ranks have seen together."""
+        loss, right, count = ranks.total(*self.values())
+        return Tally(loss, int(right), int(count))
 
     def means(self, prefix: str) -> dict[str, float]:
         return {f"{prefix}_loss": self.loss / self.count, f"{prefix}_accuracy": 100.0 * self.right / self.count}

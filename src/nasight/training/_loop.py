@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import zip_longest
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from nasight.architecture import Architecture
+from nasight.compute import RunningStatistics, Slice, Slices, everywhere
 from nasight.data import Dataset, prepare
 from nasight.errors import RequestError, RunError
 from nasight.reproducible import generator_for, seeded
@@ -62,9 +64,10 @@ def build(job: Job, *, auxiliary: bool) -> nn.Module:
 class Trainer:
     """A network on its way: `state` and `restore` carry all of it over a restart."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, slices: Slices | None = None) -> None:
         settings = job.settings
-        self.job, self.settings = job, settings
+        self.job, self.settings, self.slices = job, settings, slices or Slices()
+        self.ranks = self.slices.ranks
         self.network = build(job, auxiliary=settings.auxiliary)
         if settings.drop_path and not hasattr(self.network, "drop_path"):
             raise RequestError(f"networks of space {job.space.name!r} have no drop path; drop_path must be 0")
@@ -87,6 +90,7 @@ class Trainer:
             augment=settings.augment,
             cutout=settings.cutout,
         )
+        self.slices.check(self.loader.batch_size)
         self.epoch, self.step, self.loss, self.correct, self.seconds = 0, 0, 0.0, 0, 0.0
         self.rows: list[EpochRow] = []
 
@@ -179,12 +183,34 @@ class Trainer:
     def take_step(self) -> None:
         """One batch: loss, gradient, step."""
         self.network.train()
-        keys = (self.job.seed, "noise", self.epoch, self.step)
-        x, y = self.loader.batch(self.epoch, self.step)
+        self.optimizer.zero_grad(set_to_none=True)
+        running, passed = RunningStatistics(self.network, self.slices), torch.zeros(3, dtype=torch.float64)
+        for part in self.slices.of(self.loader.batch_size):
+            passed += self._pass(part)
+            running.passed(part.share)
+        if self.ranks.size > 1:
+            passed = self._add_up(running, passed)
+        else:
+            running.end(running.sums)
+        total, loss, correct = passed.tolist()
+        if not math.isfinite(total):
+            self._diverged("training loss", total)
+        if self.settings.clip is not None:
+            nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.clip)
+        self.optimizer.step()
+        self.loss += loss
+        self.correct += int(correct)
+        self.step += 1
+
+    def _pass(self, part: Slice) -> Tensor:
+        """The gradient of a slice of the batch; its share of the loss, its summed loss and its right answers."""
+        keys: tuple[str | int, ...] = (self.job.seed, "noise", self.epoch, self.step)
+        if not self.slices.whole:
+            keys = (*keys, part.number)
+        x, y = self.loader.batch(self.epoch, self.step, part.rows)
         if hasattr(self.network, "generator"):
             network: Any = self.network
             network.generator = generator_for(*keys)
-        self.optimizer.zero_grad(set_to_none=True)
         with seeded(*keys):
             out = self.network(x)
         logits, auxiliary = out if isinstance(out, tuple) else (out, None)
@@ -193,25 +219,32 @@ class Trainer:
         total = loss
         if auxiliary is not None:
             total = loss + AUXILIARY_WEIGHT * functional.cross_entropy(auxiliary, y, label_smoothing=smooth)
-        value = total.item()
-        if not math.isfinite(value):
-            self._diverged("training loss", value)
-        total.backward()  # type: ignore[no-untyped-call]
-        if self.settings.clip is not None:
-            nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.clip)
-        self.optimizer.step()
-        self.loss += loss.item() * len(y)
-        self.correct += int((logits.detach().argmax(1) == y).sum())
-        self.step += 1
+        if not self.slices.whole:
+            total = part.share * total
+        if math.isfinite(total.item()):
+            total.backward()  # type: ignore[no-untyped-call]
+        right = int((logits.detach().argmax(1) == y).sum())
+        return torch.tensor([total.item(), loss.item() * len(y), right], dtype=torch.float64)
+
+    def _add_up(self, running: RunningStatistics, passed: Tensor) -> Tensor:
+        """Gradients, running statistics and figures of all ranks, in one message."""
+        parameters = list(self.network.parameters())
+        grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
+        *summed, figures = self.ranks.sums([*grads, *running.sums, passed.float()])
+        for parameter, grad in zip(parameters, summed, strict=False):
+            parameter.grad = grad
+        running.end(summed[len(parameters) :])
+        return figures.double()
 
     @torch.no_grad()
     def judge(self, batch: int = EVALUATION_BATCH) -> tuple[float, float]:
         """Loss and accuracy (percent) on the rows that judge, `batch` at a time."""
-        loss, correct, seen = 0.0, 0, 0
+        loss, correct, seen = 0.0, 0.0, 0.0
         for logits, y in self._judged(batch):
             loss += functional.cross_entropy(logits, y, reduction="sum").item()
             correct += int((logits.argmax(1) == y).sum())
             seen += len(y)
+        loss, correct, seen = self.ranks.total(loss, correct, seen)
         if not math.isfinite(loss):
             self._diverged("test loss", loss)
         return loss / seen, 100.0 * correct / seen
@@ -219,18 +252,24 @@ class Trainer:
     @torch.no_grad()
     def right(self, batch: int = EVALUATION_BATCH) -> Tensor:
         """Which of the rows that judge the network gets right: (rows,), always in the same order."""
-        return torch.cat([logits.argmax(1) == y for logits, y in self._judged(batch)])
+        found = self.ranks.all_values([logits.argmax(1) == y for logits, y in self._judged(batch)])
+        # The ranks took the batches in turns.
+        turns = [part for turn in zip_longest(*found) for part in turn if part is not None]
+        return torch.cat(turns)
 
     def _judged(self, batch: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Logits and labels of the rows that judge."""
+        """Logits and labels of the rows that judge; ranks share the batches out."""
         self.network.eval()
         part = "test" if self.held_out is None else "train"
-        for x, y in self.data.batches(part, size=batch, rows=self.held_out):
+        for number, (x, y) in enumerate(self.data.batches(part, size=batch, rows=self.held_out)):
+            if number % self.ranks.size != self.ranks.rank:
+                continue
             out = self.network(x)
             yield (out[0] if isinstance(out, tuple) else out), y
 
     def _diverged(self, what: str, value: float) -> None:
-        raise Diverged(
+        error = Diverged(
             f"the {what} became {value} in epoch {self.epoch + 1}, step {self.step + 1}, "
             f"with lr {self.settings.lr:g}; train with a smaller lr"
         )
+        raise everywhere(error)

@@ -14,7 +14,7 @@ from typing import Any, Unpack
 from torch import Tensor, from_numpy, get_num_threads
 
 from nasight.architecture import Architecture
-from nasight.compute import map_resumable, worker_count
+from nasight.compute import current_ranks, everywhere, map_resumable, worker_count
 from nasight.data import Dataset
 from nasight.errors import RequestError
 from nasight.options import TrainOptions, takes
@@ -42,6 +42,7 @@ def train_seeds(
     executor: Executor | None = None,
     workers: int | None = None,
     threads: int | None = None,
+    slices: int | None = None,
     progress: SeedProgress | None = None,
     **settings: Unpack[TrainOptions],
 ) -> Summary:
@@ -51,21 +52,28 @@ def train_seeds(
     settings were changed; OUT/SETTINGS/summary.json covers every finished seed there. The same call resumes
     what a kill left unfinished. `progress(seed, row)` gets every epoch; with several processes it
     reads them from the folder, so without `out` it gets those of a seed when the seed is done. Each training
-    has `threads`; by default the workers divide torch's threads between them.
+    has `threads`; by default the workers divide torch's threads between them. `slices` is as in `train`; ranks that
+    torchrun started train one seed after the other, all of them together.
     """
     if not seeds or len(set(seeds)) < len(seeds):
         raise RequestError(f"seeds must be one or more different numbers, got {list(seeds)}")
-    job = make_job(space, arch, data, preset, seeds[0], dict(settings))
-    for seed in seeds:
-        checked_seed(seed)
+    ranks = current_ranks()
+    with ranks.together():
+        job = make_job(space, arch, data, preset, seeds[0], dict(settings))
+        for seed in seeds:
+            checked_seed(seed)
+    if ranks.size > 1:
+        if executor is not None or (workers or 1) > 1:
+            raise everywhere(RequestError("ranks train one seed after the other: give no workers and no executor"))
+        workers = 1
     # The threads of a training decide its last bits: they follow from the whole request, not from what is left of it.
     threads = threads or max(1, get_num_threads() // worker_count(len(seeds), workers))
     if out is None:
-        return Summary.of(_train_all(_Work(job, None, threads), seeds, executor, workers, progress), None)
+        return Summary.of(_train_all(_Work(job, None, threads, slices), seeds, executor, workers, progress), None)
     folder = Path(out) / label(job.space, preset, job.settings)
-    _check_folder(folder, job)
-    results = _train_all(_Work(job, folder, threads), seeds, executor, workers, progress)
-    write_json(folder / "summary.json", _finished_here(folder, job).to_dict())
+    ranks.of_first(lambda: _check_folder(folder, job))
+    results = _train_all(_Work(job, folder, threads, slices), seeds, executor, workers, progress)
+    ranks.of_first(lambda: write_json(folder / "summary.json", _finished_here(folder, job).to_dict()))
     return Summary.of(results, str(folder))
 
 
@@ -77,7 +85,7 @@ def _train_all(
     progress: SeedProgress | None,
 ) -> list[TrainingResult]:
     folder, tell = work.folder, progress or _nothing
-    done = {} if folder is None else _results(folder, work.job, seeds)
+    done = {} if folder is None else current_ranks().of_first(lambda: _results(folder, work.job, seeds))
     for seed, result in done.items():
         for row in result.curve:
             tell(seed, row)
@@ -106,12 +114,13 @@ class _Work:
     job: Job
     folder: Path | None
     threads: int
+    slices: int | None = None
     progress: SeedProgress | None = None
 
     def __call__(self, seed: int) -> TrainingResult:
         tell = None if self.progress is None else partial(self.progress, seed)
         out = None if self.folder is None else _place(self.folder, seed)
-        return run_job(replace(self.job, seed=seed), out, progress=tell, threads=self.threads)
+        return run_job(replace(self.job, seed=seed), out, progress=tell, threads=self.threads, slices=self.slices)
 
     def __getstate__(self) -> dict[str, Any]:
         data = self.job.data

@@ -12,11 +12,12 @@ import torch
 from torch import nn
 
 from nasight.architecture import Architecture
+from nasight.compute import Poll, Ranks, Slices, current_ranks
 from nasight.data import Dataset, load
 from nasight.errors import RequestError
 from nasight.options import TrainOptions, takes
 from nasight.reproducible import torch_threads
-from nasight.runs import RunFolder, versions
+from nasight.runs import RunFolder, same_data, versions, writing
 from nasight.spaces import Space
 from nasight.spaces import load as load_space
 from nasight.training._loop import Job, Trainer
@@ -38,6 +39,7 @@ def train(
     out: str | Path | None = None,
     progress: Progress | None = None,
     threads: int | None = None,
+    slices: int | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
     **settings: Unpack[TrainOptions],
 ) -> TrainingResult:
@@ -49,13 +51,17 @@ def train(
     the number of torch's threads (now as many as torch has); a restart keeps the first number, since the
     order of a sum decides its last bits.
 
+    `slices` is the number of parts in which every batch passes through the network, one after the other in one process
+    (less memory), or shared by the ranks that torchrun started (by default one each); batch norm sees a slice. A
+    restart keeps the first number too.
+
     >>> result = train("nasbench201", "|nor_conv_3x3~0|+|none~0|nor_conv_3x3~1|+|skip_connect~0|none~1|none~2|",
     ...                "digits", preset="tiny", epochs=1)
     >>> result.epochs, result.judged_by
     (1, 'the test part')
     """
     job = make_job(space, arch, data, preset, seed, dict(settings))
-    return run_job(job, out, progress=progress, threads=threads, checkpoint_seconds=checkpoint_seconds)
+    return run_job(job, out, progress=progress, threads=threads, slices=slices, checkpoint_seconds=checkpoint_seconds)
 
 
 def make_job(
@@ -85,26 +91,38 @@ def run_job(
     *,
     progress: Progress | None = None,
     threads: int | None = None,
+    slices: int | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> TrainingResult:
     """Train what a job describes; `train` with its words made into one."""
+    ranks = current_ranks()
+    progress = progress if ranks.first else None
+    threads, slices = threads or torch.get_num_threads(), slices or ranks.size
+    same_data(ranks, job.data)
     if out is None:
-        with torch_threads(threads or torch.get_num_threads()):
-            trainer = Trainer(job)
+        with torch_threads(threads):
+            trainer = _trainer(job, slices, ranks)
             while not trainer.done:
                 _tell(progress, trainer.run_epoch(lambda: None))
             return trainer.result(None)
     folder, about = Path(out), job.about()
-    finished = finished_result(folder, about)
+    finished = ranks.of_first(lambda: finished_result(folder, about))
     if finished is None:
-        run = _begin(folder, about, threads or torch.get_num_threads(), job.space.options)
-        with run.writing(), torch_threads(int(run.about["threads"])):
-            finished = finished_result(folder, about)
+        begun = {**about, "threads": threads, "slices": slices, "space_options": job.space.options}
+        threads, slices = ranks.of_first(lambda: _begin(folder, begun))
+        run = RunFolder(folder)
+        with writing(run, ranks), torch_threads(threads):
+            finished = ranks.of_first(lambda: finished_result(folder, about))
             if finished is None:
-                return _train_in(run, job, progress, checkpoint_seconds)
+                return _train_in(run, _trainer(job, slices, ranks), progress, checkpoint_seconds)
     for row in finished.curve:
         _tell(progress, row)
     return finished
+
+
+def _trainer(job: Job, slices: int, ranks: Ranks) -> Trainer:
+    with ranks.together():
+        return Trainer(job, Slices(slices, ranks))
 
 
 def finished_result(folder: Path, about: dict[str, Any]) -> TrainingResult | None:
@@ -148,37 +166,40 @@ def load_trained(folder: str | Path, *, space: Space | None = None) -> nn.Module
     return network.eval()
 
 
-def _train_in(run: RunFolder, job: Job, progress: Progress | None, checkpoint_seconds: float) -> TrainingResult:
-    trainer = Trainer(job)
-    state = run.load()
+def _train_in(run: RunFolder, trainer: Trainer, progress: Progress | None, checkpoint_seconds: float) -> TrainingResult:
+    ranks = trainer.ranks
+    state, poll = ranks.of_first(run.load), Poll(ranks)
     if state is not None:
-        trainer.restore(state)
-        run.write_history([asdict(row) for row in trainer.rows])
+        with ranks.together():
+            trainer.restore(state)
+        ranks.of_first(lambda: run.write_history([asdict(row) for row in trainer.rows]))
     for row in trainer.rows:
         _tell(progress, row)
     saved = time.monotonic()
 
     def save() -> None:
         nonlocal saved
-        run.save(trainer.state(), mark=f"{trainer.epoch:04d}-{trainer.step:06d}")
+        mark = f"{trainer.epoch:04d}-{trainer.step:06d}"
+        ranks.of_first(lambda: run.save(trainer.state(), mark=mark))
         saved = time.monotonic()
 
     def after_step() -> None:
-        if time.monotonic() - saved >= checkpoint_seconds:
+        _, due = poll(stop=False, due=time.monotonic() - saved >= checkpoint_seconds)
+        if due:
             save()
 
     while not trainer.done:
         row = trainer.run_epoch(after_step)
         save()
-        run.write_history([asdict(row) for row in trainer.rows])
+        ranks.of_first(lambda: run.write_history([asdict(row) for row in trainer.rows]))
         _tell(progress, row)
     result = trainer.result(str(run.path))
-    run.write_result(result.to_dict())
+    ranks.of_first(lambda: run.write_result(result.to_dict()))
     return result
 
 
-def _begin(folder: Path, about: dict[str, Any], threads: int, options: dict[str, Any]) -> RunFolder:
-    """The run to write: a new one, or the unfinished one that is there."""
+def _begin(folder: Path, about: dict[str, Any]) -> tuple[int, int]:
+    """Make the run, or find the unfinished one that is there; the threads and slices with which it was begun."""
     if (folder / "run.json").is_file():
         run = RunFolder.open(folder, kind="train")
         then, now = run.about.get("versions"), versions()
@@ -187,8 +208,9 @@ def _begin(folder: Path, about: dict[str, Any], threads: int, options: dict[str,
                 f"{folder} was begun with {_differences(then, now)}; the rest of it would not be the same training: "
                 "delete it or choose another --out"
             )
-        return run
-    return RunFolder.create(folder, kind="train", about={**about, "threads": threads, "space_options": options})
+    else:
+        run = RunFolder.create(folder, kind="train", about=about)
+    return int(run.about["threads"]), int(run.about.get("slices", 1))
 
 
 def _differences(then: object, now: dict[str, str]) -> str:
