@@ -30,7 +30,7 @@ from nasight.cli._shared import (
     setting,
 )
 from nasight.errors import RequestError
-from nasight.options import TrainOptions
+from nasight.options import SearchOptions, TrainOptions
 
 if TYPE_CHECKING:
     from nasight.training import EpochRow, Summary
@@ -82,6 +82,7 @@ def train(
     threads: Annotated[
         int | None, option("Threads of each training (default: all, divided).", metavar="N", group=MACHINE)
     ] = None,
+    slices: Annotated[int | None, setting(SearchOptions, "slices")] = None,
     data_folder: DataFolder = None,
     out: Annotated[
         str | None,
@@ -139,6 +140,7 @@ def train(
                 out=what.out,
                 workers=workers,
                 threads=threads,
+                slices=slices,
                 progress=progress,
                 **settings,
             )

@@ -124,6 +124,8 @@ def process_pool(workers: int) -> Iterator[Executor]:
 def _start_worker(alive: Connection, threads: int) -> None:
     """Ctrl-C is for the parent to handle; a parent that is gone leaves nobody to work for."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for name in ("RANK", "WORLD_SIZE"):  # of torchrun: this process is none of its ranks
+        os.environ.pop(name, None)
     os.environ["OMP_NUM_THREADS"] = str(threads)  # for torch when it is imported, which not all work needs
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(threads)

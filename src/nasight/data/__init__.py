@@ -5,7 +5,8 @@ from nasight.data._augment import Augment, augment
 from nasight.data._dataset import Dataset
 from nasight.data._download import get
 from nasight.data._files import Available, available, load
-from nasight.data._loader import Loader, Prepared, batches, prepare
+from nasight.data._loader import Batches, Loader, Prepared, batches, prepare
+from nasight.data._maps import chunks, extent, is_mapped, open_map, take
 from nasight.data._registry import REGISTERED as FORMATS
 from nasight.data._registry import DataFormat, formats, register
 from nasight.data._rows import Rows, rows
@@ -17,6 +18,7 @@ __all__ = [
     "FORMATS",
     "Augment",
     "Available",
+    "Batches",
     "DataFormat",
     "Dataset",
     "Loader",
@@ -25,18 +27,23 @@ __all__ = [
     "augment",
     "available",
     "batches",
+    "chunks",
     "data_folder",
     "examples",
+    "extent",
     "formats",
     "from_arrays",
     "get",
     "holds_rows",
     "image_files",
+    "is_mapped",
     "load",
+    "open_map",
     "prepare",
     "read_image",
     "read_rows",
     "register",
     "rows",
     "split_indices",
+    "take",
 ]

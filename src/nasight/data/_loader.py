@@ -10,6 +10,7 @@ from torch import Tensor
 
 from nasight.data._augment import Augment, crop_and_flip, cut
 from nasight.data._dataset import Dataset
+from nasight.data._maps import chunks, take
 from nasight.errors import RequestError
 from nasight.reproducible import generator_for
 
@@ -28,6 +29,7 @@ class Loader:
     stream : what the batches are for, such as "train"; streams are independent of each other.
     augment : random changes of the images; None for none.
     drop_last : whether a short last batch is left out.
+    rows : the numbers of the rows to use; all by default. They are read when a batch needs them.
 
     >>> x, y = torch.zeros(10, 2), torch.arange(10) % 2
     >>> loader = Loader(x, y, batch_size=4, mean=torch.zeros(2), std=torch.ones(2), seed=0, stream="train")
@@ -47,13 +49,21 @@ class Loader:
         stream: str,
         augment: Augment | None = None,
         drop_last: bool = True,
+        rows: Tensor | None = None,
     ) -> None:
-        _check(x, y, batch_size, augment)
-        self.x, self.y, self.batch_size = x, y, min(batch_size, len(y))
+        _check(x, y, batch_size, augment, rows)
+        self._x, self._rows = x, rows
+        self.y = y if rows is None else y[rows]
+        self.batch_size, count = min(batch_size, len(self.y)), len(self.y)
         self.seed, self.stream, self.augment = seed, stream, augment
-        self.steps = len(y) // self.batch_size if drop_last else -(-len(y) // self.batch_size)
+        self.steps = count // self.batch_size if drop_last else -(-count // self.batch_size)
         self._normalize = _Normalize(x, mean, std)
         self._order: tuple[int, Tensor] | None = None
+
+    @property
+    def x(self) -> Tensor:
+        """All examples that batches are made of, before they are normalized: a copy of the rows in use."""
+        return self._x if self._rows is None else take(self._x, self._rows)
 
     def batch(self, epoch: int, step: int, part: slice | None = None) -> tuple[Tensor, Tensor]:
         """The examples, contiguous float32, and the labels of one step of an epoch; both count from 0.
@@ -67,10 +77,10 @@ class Loader:
             self._order = epoch, torch.randperm(len(self.y), generator=generator)
         rows = self._order[1][step * self.batch_size : (step + 1) * self.batch_size]
         noise = generator_for(self.seed, self.stream, epoch, step)
-        if part is None:
-            return _examples(self.x[rows], self._normalize, self.augment, noise), self.y[rows]
-        own = rows[part]
-        return _examples(self.x[own], self._normalize, self.augment, noise, (len(rows), part)), self.y[own]
+        within = None if part is None else (len(rows), part)
+        own = rows if part is None else rows[part]
+        x = take(self._x, own if self._rows is None else self._rows[own])
+        return _examples(x, self._normalize, self.augment, noise, within), self.y[own]
 
     def epoch(self, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
         """All batches of an epoch."""
@@ -87,6 +97,7 @@ def batches(
     generator: torch.Generator | None = None,
     augment: Augment | None = None,
     drop_last: bool = False,
+    rows: Tensor | None = None,
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """One pass over the rows in normalized batches.
 
@@ -98,18 +109,50 @@ def batches(
     generator : shuffles the rows and draws the augmentation; without one the rows come in their order.
     augment : random changes of the images; None for none.
     drop_last : whether a short last batch is left out.
+    rows : the numbers of the rows to use; all by default. They are read when a batch needs them.
 
     >>> x, y = torch.ones(5, 2), torch.zeros(5, dtype=torch.int64)
     >>> [len(labels) for _, labels in batches(x, y, size=2, mean=torch.zeros(2), std=torch.ones(2))]
     [2, 2, 1]
     """
-    _check(x, y, size, augment)
+    _check(x, y, size, augment, rows)
     if augment is not None and generator is None:
         raise RequestError("augmentation is random and needs a generator")
-    normalize, size = _Normalize(x, mean, std), min(size, len(y))
-    order = torch.arange(len(y)) if generator is None else torch.randperm(len(y), generator=generator)
-    parts = [rows for rows in torch.split(order, size) if len(rows) == size or not drop_last]
-    return ((_examples(x[rows], normalize, augment, generator), y[rows]) for rows in parts)
+    count = len(y) if rows is None else len(rows)
+    normalize, size = _Normalize(x, mean, std), min(size, count)
+    order = torch.arange(count) if generator is None else torch.randperm(count, generator=generator)
+    order = order if rows is None else rows[order]
+    parts = [part for part in torch.split(order, size) if len(part) == size or not drop_last]
+    return ((_examples(take(x, part), normalize, augment, generator), y[part]) for part in parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Batches:
+    """Rows in batches that are made anew in every pass, so that none of them is kept.
+
+    Parameters
+    ----------
+    x, y, mean, std : as in `batches`.
+    size : examples per batch.
+    rows : the numbers of the rows, in the order in which they come.
+
+    >>> found = Batches(torch.ones(5, 2), torch.arange(5), torch.zeros(2), torch.ones(2), 2, torch.tensor([4, 0, 1]))
+    >>> [labels.tolist() for _, labels in found], len(found)
+    ([[4, 0], [1]], 2)
+    """
+
+    x: Tensor
+    y: Tensor
+    mean: Tensor
+    std: Tensor
+    size: int
+    rows: Tensor
+
+    def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
+        return batches(self.x, self.y, size=self.size, mean=self.mean, std=self.std, rows=self.rows)
+
+    def __len__(self) -> int:
+        return -(-len(self.rows) // self.size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,15 +183,12 @@ class Prepared:
         augment : whether images are augmented.
         cutout : the side, in pixels, of a square hole; 0 for none.
         """
-        x, y = self.dataset.train_x, self.dataset.train_y
-        if rows is not None:
-            x, y = x[rows], y[rows]
         declared = self.dataset.augmentation if augment else None
         if declared is not None and cutout:
             declared = Augment(declared.crop, declared.flip, cutout)
         return Loader(
-            x,
-            y,
+            self.dataset.train_x,
+            self.dataset.train_y,
             batch_size=batch_size,
             mean=self.mean,
             std=self.std,
@@ -156,6 +196,7 @@ class Prepared:
             stream=stream,
             augment=declared,
             drop_last=drop_last,
+            rows=rows,
         )
 
     def batches(self, part: str = "test", *, size: int, rows: Tensor | None = None) -> Iterator[tuple[Tensor, Tensor]]:
@@ -173,9 +214,7 @@ class Prepared:
         x, y = (data.train_x, data.train_y) if part == "train" else (data.test_x, data.test_y)
         if x is None or y is None:
             raise RequestError(f"data set {data.name!r} has no test part")
-        if rows is not None:
-            x, y = x[rows], y[rows]
-        return batches(x, y, size=size, mean=self.mean, std=self.std)
+        return batches(x, y, size=size, mean=self.mean, std=self.std, rows=rows)
 
 
 def prepare(dataset: Dataset, rows: Tensor | None = None) -> Prepared:
@@ -191,16 +230,17 @@ def prepare(dataset: Dataset, rows: Tensor | None = None) -> Prepared:
     >>> prepared.mean.shape, next(prepared.batches(size=100))[0].shape
     (torch.Size([1]), torch.Size([100, 1, 8, 8]))
     """
-    x = dataset.train_x if rows is None else dataset.train_x[rows]
-    mean, std = _statistics(x)
+    mean, std = _statistics(dataset.train_x, rows)
     return Prepared(dataset, mean, std)
 
 
-def _statistics(x: Tensor) -> tuple[Tensor, Tensor]:
+def _statistics(x: Tensor, rows: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Mean and deviation of each channel (or feature), float64 within; a constant one gets a deviation of 1."""
     if x.dtype == torch.uint8:
         # A histogram is exact, and needs no float copy of the images.
-        counts = torch.stack([torch.bincount(channel.flatten(), minlength=256) for channel in x.unbind(1)])
+        counts = torch.zeros(x.shape[1], 256, dtype=torch.int64)
+        for piece in chunks(x, rows):
+            counts += torch.stack([torch.bincount(channel.flatten(), minlength=256) for channel in piece.unbind(1)])
         shares = counts.double() / counts.sum(1, keepdim=True)  # (c, 256)
         values = torch.arange(256, dtype=torch.float64) / 255
         mean = shares @ values
@@ -208,10 +248,10 @@ def _statistics(x: Tensor) -> tuple[Tensor, Tensor]:
     else:
         over = (0, 2, 3) if x.dim() == 4 else (0,)
         channels = (1, -1, 1, 1) if x.dim() == 4 else (1, -1)
-        total = len(x) * x[0, 0].numel()
-        pieces = torch.split(x, 8192)
-        mean = torch.stack([piece.double().sum(over) for piece in pieces]).sum(0) / total
-        centered = [(piece.double() - mean.view(channels)).square().sum(over) for piece in pieces]
+        total = len(x if rows is None else rows) * x[0, 0].numel()
+        sums = [piece.double().sum(over) for piece in chunks(x, rows, most=8192)]
+        mean = torch.stack(sums).sum(0) / total
+        centered = [(p.double() - mean.view(channels)).square().sum(over) for p in chunks(x, rows, most=8192)]
         std = (torch.stack(centered).sum(0) / total).sqrt()
     return mean.float(), std.where(std > 1e-7 * (1 + mean.abs()), 1.0).float()
 
@@ -246,10 +286,10 @@ def _examples(
     return cut(normalize(crop_and_flip(x, noise, augment, within)), noise, augment, within)
 
 
-def _check(x: Tensor, y: Tensor, size: int, augment: Augment | None) -> None:
+def _check(x: Tensor, y: Tensor, size: int, augment: Augment | None, rows: Tensor | None) -> None:
     if len(x) != len(y):
         raise RequestError(f"{len(x)} examples do not fit {len(y)} labels")
-    if len(y) == 0:
+    if len(y if rows is None else rows) == 0:
         raise RequestError("batches need at least 1 row, got 0")
     if size < 1:
         raise RequestError(f"a batch needs at least 1 row, got a batch size of {size}")

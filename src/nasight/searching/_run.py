@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from nasight.architecture import Architecture
-from nasight.data import Dataset
+from nasight.data import Batches, Dataset
 from nasight.errors import RequestError
 from nasight.runs import DataRecord, RunFolder, data_of
 from nasight.searching._settings import SearchSettings, read_settings
@@ -66,7 +66,7 @@ class Run:
         """The data that was searched on, loaded again and compared; see `nasight.runs.data_of`."""
         return data_of(self.folder, self.settings.data, given, data_folder=data_folder, may_differ=may_differ)
 
-    def held_out(self, dataset: Dataset) -> list[tuple[Tensor, Tensor]]:
+    def held_out(self, dataset: Dataset) -> Batches:
         """Batches (examples, labels) of the rows that no part of the search has learned from."""
         s = self.settings
         halves = self.method.objective(s.objective).halves

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nasight.compute import Ranks
-from nasight.data import Augment, Dataset, Loader, batches, prepare, split_indices
+from nasight.data import Augment, Batches, Dataset, Loader, chunks, prepare, split_indices
 from nasight.errors import RequestError
 from nasight.reproducible import generator_for
 from nasight.searching._settings import SearchSettings
@@ -50,9 +50,9 @@ class Streams:
     def __init__(self, settings: SearchSettings, dataset: Dataset, *, halves: bool) -> None:
         s, y = settings, dataset.train_y
         total = round(s.share * len(y)) if s.share is not None else min(s.examples or len(y), len(y))
-        held_out = round(s.validation * total)
-        parts = _cut(total - held_out, s.arch_share) if halves else [total - held_out]
-        asked = [*parts, held_out] if s.validation else parts
+        measured = round(s.validation * total)
+        parts = _cut(total - measured, s.arch_share) if halves else [total - measured]
+        asked = [*parts, measured] if s.validation else parts
         if min(asked) < max(2, dataset.n_classes):
             raise RequestError(
                 f"{total} training rows are too few for {dataset.n_classes} classes: the split into "
@@ -70,10 +70,10 @@ class Streams:
         # Batch norm sees the batch: the validation rows are shuffled once, so that no batch is of one class.
         shuffled = validation[torch.randperm(len(validation), generator=generator_for(s.seed, "validation"))]
         parts_of_validation = math.ceil(len(shuffled) / EVALUATION_BATCH)
-        x, y = dataset.train_x[shuffled], dataset.train_y[shuffled]
         size = math.ceil(len(shuffled) / parts_of_validation)
-        self.validation = list(batches(x, y, size=size, mean=prepared.mean, std=prepared.std))
-        self.candidate_batch = next(batches(x, y, size=CANDIDATE_BATCH, mean=prepared.mean, std=prepared.std))
+        held_out = dataset.train_x, dataset.train_y, prepared.mean, prepared.std
+        self.validation = Batches(*held_out, size, shuffled)
+        self.candidate_batch = next(iter(Batches(*held_out, CANDIDATE_BATCH, shuffled)))
 
 
 def _cut(rows: int, share: float) -> list[int]:
@@ -94,9 +94,8 @@ def resized(dataset: Dataset, resolution: int | None) -> Dataset:
         return dataset
 
     def shrink(x: Tensor) -> Tensor:
-        parts = [F.adaptive_avg_pool2d(part.float(), resolution) for part in torch.split(x, 4096)]
-        small = torch.cat(parts)
-        return small.round().to(torch.uint8) if x.dtype == torch.uint8 else small
+        parts = (F.adaptive_avg_pool2d(part.float(), resolution) for part in chunks(x, most=4096))
+        return torch.cat([part.round().to(torch.uint8) if x.dtype == torch.uint8 else part for part in parts])
 
     old = dataset.augmentation
     # A shift keeps its proportion to the image.

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 from torch import nn
 
 from nasight import searching
+from nasight.compute import world
 from nasight.errors import RequestError
 from nasight.options import SearchOptions, takes
 from nasight.searching import DEFAULT_METHOD, METHODS, Method, Progress, Run
@@ -68,6 +69,8 @@ def search(
             raise RequestError(
                 f"--track {track} is for methods that train a supernet; a search without training has no epochs"
             )
+        if world()[1] > 1:
+            raise RequestError(f"method {method!r} trains no supernet for ranks to share: start it without torchrun")
         if objective is not None:
             raise RequestError(f"method {method!r} trains no supernet and has no objective, got {objective!r}")
         return train_free_search(

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 from torch import Tensor
 
-from nasight.data import prepare
+from nasight.data import extent, prepare
 from nasight.errors import RequestError
 from nasight.runs import DataRecord, RunFolder, data_of, read_json
 from nasight.studies._export import training_of
@@ -61,9 +61,9 @@ def trained_model(
     except (KeyError, TypeError) as error:
         raise RequestError(f"{what}: its files lack {error}") from None
     dataset = data_of(run, record.name, data, data_folder=data_folder)
-    prepared, x = prepare(dataset, parts(dataset, settings)[0]), dataset.train_x
+    prepared, (low, high) = prepare(dataset, parts(dataset, settings)[0]), extent(dataset.train_x)
     values["mean"], values["std"] = prepared.mean.tolist(), prepared.std.tolist()
-    values["values"] = {"type": str(x.dtype).removeprefix("torch."), "low": float(x.min()), "high": float(x.max())}
+    values["values"] = {"type": str(dataset.train_x.dtype).removeprefix("torch."), "low": low, "high": high}
     card = card_of(values, what)
     found = space_of(card, space, run.path)
     return Model(network_of(card, found, _state(run), what), card, found, run.path)

@@ -7,7 +7,7 @@ methods that sample, whose weights are probabilities of architectures and whose 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -182,7 +182,7 @@ def placed(
     return found
 
 
-def first_examples(batches: Batches, examples: int | None) -> list[tuple[Tensor, Tensor]]:
+def first_examples(batches: Iterable[tuple[Tensor, Tensor]], examples: int | None) -> list[tuple[Tensor, Tensor]]:
     """The first `examples` examples, in the batches they come in; one that is left alone is left out (batch norm)."""
     left = sum(len(y) for _, y in batches) if examples is None else examples
     found = []
@@ -190,6 +190,8 @@ def first_examples(batches: Batches, examples: int | None) -> list[tuple[Tensor,
         if min(left, len(y)) > 1:
             found.append((x[:left], y[:left]))
         left -= min(left, len(y))
+        if not left:
+            break
     return found
 
 

@@ -1,0 +1,125 @@
+"""Arrays that stay in files: rows are read when they are asked for, and their memory is given back."""
+
+from __future__ import annotations
+
+import mmap
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+CHUNK_BYTES = 32 << 20
+"""What is read at once where a whole array is looked through."""
+HELD_BYTES = 64 << 20
+"""How much of a file may be in the memory of this process before its pages are given back to the system."""
+TOUCHED = 64 << 10
+"""What reading one row can bring into memory: the system maps the pages around it too."""
+
+
+@dataclass(eq=False)
+class _Map:
+    """A file in memory, as far as it was touched since its pages were given back."""
+
+    path: Path
+    array: weakref.ref[NDArray[np.generic]]
+    touched: int = 0
+
+    def count(self, size: int) -> None:
+        self.touched += size
+        if self.touched >= HELD_BYTES:
+            self.release()
+
+    def release(self) -> None:
+        self.touched, array = 0, self.array()
+        pages: mmap.mmap | None = getattr(array, "_mmap", None)
+        # The pages stay in the system's own cache: to touch them again costs no reading while memory is free.
+        if pages is not None and hasattr(mmap, "MADV_DONTNEED"):
+            pages.madvise(mmap.MADV_DONTNEED)
+
+
+_MAPS: dict[int, _Map] = {}
+"""Every file that is mapped, by the address of its first element."""
+
+
+def open_map(path: str | Path) -> Tensor:
+    """The array of an .npy file without reading it; a change of the tensor does not reach the file.
+
+    Parameters
+    ----------
+    path : the file; an array of objects is refused.
+
+    >>> np.save(tmp / "rows.npy", np.arange(6, dtype=np.float32).reshape(3, 2))
+    >>> take(open_map(tmp / "rows.npy"), torch.tensor([2, 0]))
+    tensor([[4., 5.],
+            [0., 1.]])
+    """
+    array = np.load(path, mmap_mode="c", allow_pickle=False)
+    tensor = torch.from_numpy(array)
+    address = tensor.untyped_storage().data_ptr()
+    # The tensor keeps the array alive, and this entry goes with it.
+    _MAPS[address] = _Map(Path(path).resolve(), weakref.ref(array, lambda _: _MAPS.pop(address, None)))
+    return tensor
+
+
+def map_of(x: Tensor) -> Path | None:
+    """The file whose whole array this tensor is, or None."""
+    found = _of(x)
+    array = None if found is None else found.array()
+    whole = array is not None and x.shape == array.shape and x.storage_offset() == 0 and x.is_contiguous()
+    return found.path if found is not None and whole else None
+
+
+def is_mapped(x: Tensor) -> bool:
+    """Whether the rows of a tensor lie in a file."""
+    return _of(x) is not None
+
+
+def take(x: Tensor, rows: Tensor | slice) -> Tensor:
+    """A copy of some rows; of a file no more than these rows is read.
+
+    Parameters
+    ----------
+    x : any tensor of rows.
+    rows : their numbers, or a slice.
+    """
+    found = _of(x)
+    if found is None:
+        return x[rows]
+    taken = x[rows].clone() if isinstance(rows, slice) else x[rows]
+    size = taken.numel() * taken.element_size()
+    found.count(size if isinstance(rows, slice) else max(size, len(taken) * TOUCHED))
+    return taken
+
+
+def chunks(x: Tensor, rows: Tensor | None = None, *, most: int | None = None) -> Iterator[Tensor]:
+    """All rows, or those named, in order, some at a time, so that a file never has to be in memory as a whole.
+
+    Parameters
+    ----------
+    x : any tensor of rows.
+    rows : their numbers; all by default.
+    most : rows per piece; by default as many as are 32 MB.
+    """
+    size = max(1, x[0].numel() * x.element_size()) if len(x) else 1
+    step = min(most or len(x) or 1, max(1, CHUNK_BYTES // size) if most is None else max(1, 8 * CHUNK_BYTES // size))
+    if rows is None:
+        for start in range(0, len(x), step):
+            yield take(x, slice(start, start + step)) if is_mapped(x) else x[start : start + step]
+    else:
+        for piece in torch.split(rows, step):
+            yield take(x, piece)
+
+
+def extent(x: Tensor) -> tuple[float, float]:
+    """The least and the greatest number."""
+    found = [(float(piece.min()), float(piece.max())) for piece in chunks(x)]
+    return min(low for low, _ in found), max(high for _, high in found)
+
+
+def _of(x: Tensor) -> _Map | None:
+    return _MAPS.get(x.untyped_storage().data_ptr()) if _MAPS and x.device.type == "cpu" else None
