@@ -54,6 +54,9 @@ class Ranks:
     rank: int = 0
     size: int = 1
 
+    def __repr__(self) -> str:
+        return f"Ranks({self.rank} of {self.size})"
+
     @property
     def first(self) -> bool:
         """Whether this process is the one that writes and prints."""

@@ -79,7 +79,7 @@ class RunningStatistics:
         """A slice of this share of the batch has passed through the network."""
         for buffer, before, total in zip(self.buffers, self.before, self.sums, strict=True):
             total.add_(buffer, alpha=share)
-            buffer.copy_(before)
+            buffer.data.copy_(before)  # behind autograd's back: a batch norm learns nothing from them
         self.after = [buffer.clone() for buffer in self.counters]
         for buffer, counted in zip(self.counters, self.counted, strict=True):
             buffer.copy_(counted)
@@ -88,7 +88,7 @@ class RunningStatistics:
     def end(self, sums: list[Tensor]) -> None:
         """All slices have passed."""
         for buffer, total in zip(self.buffers, sums, strict=True):
-            buffer.copy_(total)
+            buffer.data.copy_(total)
         # A batch counts once, in however many slices it came.
         for buffer, after in zip(self.counters, self.after if self.counters else [], strict=True):
             buffer.copy_(after)

@@ -181,16 +181,16 @@ class EngineStep:
         return self._engine.loaders[stream]
 
     def _batch(self, stream: str, rows: slice | None = None) -> tuple[Tensor, Tensor]:
-        loader = self._loader(stream)
+        loader, part = self._loader(stream), {} if rows is None else {"part": rows}
         if self._engine.settings.arch_share != HALF:
             # Of two unequal parts the shorter one ends within an epoch, and begins again in another order.
-            return loader.batch(*divmod(self._number, loader.steps), rows)
-        return loader.batch(self.epoch, self.index % loader.steps, rows)
+            return loader.batch(*divmod(self._number, loader.steps), **part)
+        return loader.batch(self.epoch, self.index % loader.steps, **part)
 
     def _slices(self, stream: str) -> Iterator[tuple[Slice, Tensor, Tensor]]:
         """The slices of the batch that are this rank's."""
         for part in self._engine.slices.of(self._loader(stream).batch_size):
-            yield part, *self._batch(stream, part.rows)
+            yield part, *self._batch(stream, None if self._engine.slices.whole else part.rows)
 
     def _dropout(self, stream: str, number: int) -> dict[str, Dropout]:
         """An argument of the supernet, and only where there is a dropout: not every space knows it."""
