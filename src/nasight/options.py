@@ -52,6 +52,8 @@ def _text(kind: Any) -> str:
 
 LENGTH, SIZE, LEARNING, LIMITS, MACHINE = "How long", "How large", "How it learns", "Limits", "Machine"
 WHAT = "What"
+DEVICE = "auto, cpu, cuda, cuda:N or mps; auto takes the best there is."
+PRECISION = "32, or products in bf16 or 16 bits; architecture weights and batch statistics stay in 32."
 
 
 class SearchOptions(TypedDict, total=False):
@@ -110,6 +112,8 @@ class SearchOptions(TypedDict, total=False):
         str, Setting("fast, plain or compiled: ways to the same supernet; compiling takes minutes at first.", MACHINE)
     ]
     threads: Annotated[int, Setting("Threads of this process.", MACHINE, "N")]
+    device: Annotated[str, Setting(DEVICE, MACHINE, "NAME")]
+    precision: Annotated[str, Setting(PRECISION, MACHINE, "BITS")]
     checkpoint_seconds: Annotated[float, Setting("A checkpoint inside long epochs, this often.", MACHINE, "S")]
 
 

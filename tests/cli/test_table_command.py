@@ -55,7 +55,7 @@ def test_a_race_prints_a_table_and_writes_json_and_a_page_that_needs_no_network(
         run.write_result({**result, "architecture": CELL})
         runs.append(str(run.path))
     out = tmp_path / "race"
-    options = ["--methods", "rs,hyperband", "--trials", "12", "--workers", "1", "--budget", "1h", "--folder", folder]
+    options = ["--methods", "rs,hyperband", "--trials", "12", "--processes", "1", "--budget", "1h", "--folder", folder]
     shown = invoke("race", *options, "--out", str(out), "--runs", *runs).stdout
     assert re.search(r"^rs +12 +9\d\.\d\d ± ", shown, re.MULTILINE)
     assert re.search(r"^darts \(erm\), digits +2 +\d\d\.\d\d ± 0\.00 +73\.51 ± 0\.00 ", shown, re.MULTILINE)
@@ -88,3 +88,22 @@ def test_a_budget_is_read_with_its_unit(text: str, value: float) -> None:
 def test_a_budget_that_is_no_time_is_refused(text: str) -> None:
     with pytest.raises(RequestError, match="like 12000s, 200m or 3h"):
         seconds(text)
+
+
+def test_a_simulated_cluster_prints_a_table_and_draws_a_figure(folder: str, tmp_path: Path) -> None:
+    options = ["--methods", "find,rs", "--workers", "1,20", "--trials", "2", "--folder", folder]
+    shown = invoke("race", *options, "--out", str(tmp_path / "a")).stdout
+    assert re.search(r"^ +find +20 +[\d,.]+ ", shown, re.MULTILINE)
+    written = json.loads((tmp_path / "a" / "cluster.json").read_text())
+    assert [(s["method"], s["workers"]) for s in written["standings"]] == [
+        ("find", 1), ("rs", 1), ("find", 20), ("rs", 20),
+    ]  # fmt: skip
+    assert "median seconds" in (tmp_path / "a" / "cluster.svg").read_text()
+    assert json.loads(invoke("race", *options, "--json").stdout) == written
+
+
+def test_find_without_workers_and_workers_that_are_no_numbers_are_refused(folder: str) -> None:
+    with pytest.raises(RequestError, match="add --workers"):
+        invoke("race", "--methods", "find", "--folder", folder)
+    with pytest.raises(RequestError, match="whole numbers of at least 1"):
+        invoke("race", "--methods", "find", "--folder", folder, "--workers", "1,x")

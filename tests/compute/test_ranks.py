@@ -18,6 +18,7 @@ from nasight.compute import Slices
 from nasight.errors import RequestError
 from nasight.searching import resume
 
+pytestmark = pytest.mark.slow
 EPOCHS = 12
 SEARCH = [
     "search", "--space", "mlp", "--width", "8", "--data", "digits", "--preset", "tiny", "--examples", "120",
@@ -49,7 +50,6 @@ def close(a: Any, b: Any, tolerance: float = 2e-4) -> None:
         assert a == b
 
 
-@pytest.mark.slow
 def test_two_ranks_search_as_one_process_with_two_slices_does(nursery: RankNursery, tmp_path: Path) -> None:
     names = [*rank_work.SEARCHES, "own model"]
     first, second = nursery.call(tmp_path / "two", 2, "rank_work:several", names=names, out=str(tmp_path / "runs"))
@@ -74,7 +74,6 @@ def test_without_batch_norm_slices_change_nothing_but_rounding(tmp_path: Path) -
     close(whole["history"], thirds["history"])
 
 
-@pytest.mark.slow
 def test_two_ranks_train_as_one_process_with_two_slices_does(nursery: RankNursery, tmp_path: Path) -> None:
     first, second = nursery.call(tmp_path / "two", 2, "rank_work:trained", out=str(tmp_path / "ranks"))
     one = rank_work.trained(0, str(tmp_path / "one"), slices=2)
@@ -91,7 +90,6 @@ def test_rows_that_ranks_judged_come_in_their_order(nursery: RankNursery, tmp_pa
     assert 0 < sum(first) < len(first)
 
 
-@pytest.mark.slow
 def test_a_killed_rank_ends_all_and_any_number_of_ranks_finishes(nursery: RankNursery, tmp_path: Path) -> None:
     out, reference = tmp_path / "run", tmp_path / "reference"
     assert nursery.command(tmp_path / "whole", 2, *LONG, "--out", str(reference))[0] == [0, 0]
@@ -113,7 +111,6 @@ def test_a_killed_rank_ends_all_and_any_number_of_ranks_finishes(nursery: RankNu
         close(lines(folder), lines(reference))
 
 
-@pytest.mark.slow
 def test_a_signal_to_one_rank_stops_all_of_them_with_their_work_saved(nursery: RankNursery, tmp_path: Path) -> None:
     out = tmp_path / "run"
     pids = nursery.start(tmp_path / "ranks", 2, arguments=[*LONG, "--out", str(out)])
@@ -159,7 +156,6 @@ def test_the_first_rank_alone_prints_and_writes(nursery: RankNursery, tmp_path: 
     )
 
 
-@pytest.mark.slow
 def test_torchrun_starts_a_search(tmp_path: Path) -> None:
     out = tmp_path / "run"
     command = [

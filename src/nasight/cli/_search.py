@@ -90,6 +90,8 @@ def search(
     path: Annotated[str | None, setting(SearchOptions, "path")] = None,
     threads: Annotated[int | None, setting(SearchOptions, "threads")] = None,
     slices: Annotated[int | None, setting(SearchOptions, "slices")] = None,
+    device: Annotated[str | None, setting(SearchOptions, "device")] = None,
+    precision: Annotated[str | None, setting(SearchOptions, "precision")] = None,
     data_folder: DataFolder = None,
     out: Annotated[
         str | None, option("The run folder (default: runs/SPACE-METHOD-SEED).", metavar="FOLDER", group=OUTPUT)
@@ -111,7 +113,7 @@ def search(
     progress = _progress()
     if resume is not None:
         with interruptible():
-            run = studies.resume(resume, data_folder=data_folder, progress=progress, track=track)
+            run = studies.resume(resume, data_folder=data_folder, progress=progress, track=track, device=device)
         _report(run, as_json)
         return
     settings: dict[str, Any] = {
@@ -144,6 +146,8 @@ def search(
         "path": path,
         "threads": threads,
         "slices": slices,
+        "device": device,
+        "precision": precision,
         "seed": seed,
     }
     with interruptible():

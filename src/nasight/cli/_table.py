@@ -64,12 +64,16 @@ def query(
     epilog=examples(
         "nasight table race --methods rs,rea,reinforce,bohb,hyperband --budget 20000s --trials 500 --out races/a",
         "nasight table race --runs runs/*",
+        "nasight table race --methods find,rs,rea,bohb,hyperband --workers 1,10,100,1000 --trials 20 --out races/b",
     )
 )
 def race(
     more: Annotated[list[str] | None, typer.Argument(help="More runs: what a shell makes of --runs runs/*.")] = None,
     methods: Annotated[
-        str, typer.Option(help="Of rs, rea, reinforce, bohb, hyperband, sh, joined by commas; or none.")
+        str,
+        typer.Option(
+            help="Of rs, rea, reinforce, bohb, hyperband, sh, or none, joined by commas. find needs --workers."
+        ),
     ] = "rs,rea,reinforce,bohb,hyperband",
     dataset: Annotated[str, typer.Option(help="The data set they search on: c10, c100 or in16.")] = "c10",
     budget: Annotated[str, typer.Option(help="Simulated time of a trial: 12000s, 200m, 3h.")] = "12000s",
@@ -81,21 +85,35 @@ def race(
         str | None, typer.Option(help="Keep trials, race.json and race.html here; resume where a race stopped.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Everything random follows from it.")] = 0,
-    workers: Annotated[int | None, typer.Option(help="Processes (default: as many as cores).", metavar="N")] = None,
+    processes: Annotated[int | None, typer.Option(help="Processes (default: as many as cores).", metavar="N")] = None,
+    workers: Annotated[
+        str | None,
+        typer.Option(
+            help="Simulate clusters of so many workers, joined by commas; some are slow, some die. find, "
+            "rs, rea, hyperband and bohb can; --runs propose to find.",
+            metavar="N,...",
+        ),
+    ] = None,
     table: Source = None,
     folder: DataFolder = None,
     as_json: Json = False,
 ) -> None:
     """Black-box searches on a table, and weight-sharing runs beside them."""
+    folders = _expand([*(runs or []), *(more or [])], asked=runs is not None)
+    names = [] if methods == "none" else [name.strip() for name in methods.split(",")]
+    if workers is not None:
+        _simulated(names, workers, table, dataset, seconds(budget), trials, seed, folders, out, folder, as_json)
+        return
+    if "find" in names:
+        raise RequestError("find races on a simulated cluster: add --workers 1,10,100")
     from nasight.report import race_page, race_text
     from nasight.runs import write_atomic
     from nasight.tables import load
     from nasight.tables import race as start
 
-    folders = _expand([*(runs or []), *(more or [])], asked=runs is not None)
     with counting("trials", "trials") as progress:
         outcome = start(
-            [] if methods == "none" else [name.strip() for name in methods.split(",")],
+            names,
             table=load(table, folder=folder),
             dataset=dataset,
             budget=seconds(budget),
@@ -103,7 +121,7 @@ def race(
             seed=seed,
             runs=folders,
             out=out,
-            workers=workers,
+            workers=processes,
             progress=progress,
         )
     if out is not None:
@@ -114,6 +132,48 @@ def race(
     typer.echo(race_text(outcome))
     if out is not None:
         typer.echo(f"\nfigures  {Path(out) / 'race.html'}\nnumbers  {Path(out) / 'race.json'}")
+
+
+def _simulated(
+    methods: list[str],
+    workers: str,
+    table: str | None,
+    dataset: str,
+    budget: float,
+    trials: int,
+    seed: int,
+    runs: list[str],
+    out: str | None,
+    folder: str | None,
+    as_json: bool,
+) -> None:
+    from nasight.report import simulation_svg, simulation_text
+    from nasight.runs import write_atomic, write_json
+    from nasight.studies import simulate
+    from nasight.tables import load
+
+    counts = [part.strip() for part in workers.split(",")]
+    if not all(part.isdecimal() and int(part) >= 1 for part in counts):
+        raise RequestError(f"--workers are whole numbers of at least 1, joined by commas, got {workers!r}")
+    with counting("trials", "trials") as progress:
+        found = simulate(
+            methods,
+            workers=[int(part) for part in counts],
+            table=load(table, folder=folder),
+            dataset=dataset,
+            budget=budget,
+            trials=trials,
+            seed=seed,
+            runs=runs,
+            progress=progress,
+        ).to_dict()
+    if out is not None:
+        Path(out).mkdir(parents=True, exist_ok=True)
+        write_json(Path(out) / "cluster.json", found)
+        write_atomic(Path(out) / "cluster.svg", simulation_svg(found).encode())
+    typer.echo(json.dumps(found) if as_json else simulation_text(found))
+    if out is not None and not as_json:
+        typer.echo(f"\nfigure   {Path(out) / 'cluster.svg'}\nnumbers  {Path(out) / 'cluster.json'}")
 
 
 def seconds(text: str) -> float:

@@ -1,22 +1,48 @@
-"""Work spread over processes, ranks or any executor."""
+"""Where work happens: devices and their precision, processes, ranks, any executor."""
 
+from nasight.compute._device import (
+    choose_device,
+    device_count,
+    fits,
+    has_double,
+    is_device,
+    moved_note,
+    seeded_device,
+    synchronize,
+    to_device,
+    to_host,
+)
 from nasight.compute._executors import cores, map_resumable, process_pool, worker_count
+from nasight.compute._precision import LossScale, autocast, check_precision
 from nasight.compute._ranks import ALONE, Poll, Ranks, by_itself, current_ranks, everywhere, world
 from nasight.compute._slices import RunningStatistics, Slice, Slices
 
 __all__ = [
     "ALONE",
+    "LossScale",
     "Poll",
     "Ranks",
     "RunningStatistics",
     "Slice",
     "Slices",
+    "autocast",
     "by_itself",
+    "check_precision",
+    "choose_device",
     "cores",
     "current_ranks",
+    "device_count",
     "everywhere",
+    "fits",
+    "has_double",
+    "is_device",
     "map_resumable",
+    "moved_note",
     "process_pool",
+    "seeded_device",
+    "synchronize",
+    "to_device",
+    "to_host",
     "worker_count",
     "world",
 ]

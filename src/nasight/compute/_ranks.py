@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import timedelta
-from typing import Any, TypeVar
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from nasight.errors import RequestError, RunError
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 Value = TypeVar("Value")
 PATIENCE = timedelta(hours=1)
@@ -63,7 +64,7 @@ class Ranks:
         return self.rank == 0
 
     def sums(self, tensors: Sequence[Tensor]) -> list[Tensor]:
-        """The sum over all ranks of each tensor, in one message."""
+        """The sum over all ranks of each tensor, in one message for each device that they are on."""
         return list(tensors)
 
     def total(self, *numbers: float) -> list[float]:
@@ -106,11 +107,18 @@ class ManyRanks(Ranks):
         return flat
 
     def sums(self, tensors: Sequence[Tensor]) -> list[Tensor]:
-        if not tensors:
-            return []
-        flat = self._reduce(torch.cat([tensor.detach().reshape(-1) for tensor in tensors]), "SUM")
-        parts = torch.split(flat, [tensor.numel() for tensor in tensors])
-        return [part.view(t.shape).to(t.dtype) for part, t in zip(parts, tensors, strict=True)]
+        import torch
+
+        found: list[Any] = list(tensors)
+        places: dict[torch.device, list[int]] = {}
+        for number, tensor in enumerate(tensors):
+            places.setdefault(tensor.device, []).append(number)
+        for numbers in places.values():
+            own = [tensors[number] for number in numbers]
+            flat = self._reduce(torch.cat([tensor.detach().reshape(-1) for tensor in own]), "SUM")
+            for number, part in zip(numbers, torch.split(flat, [tensor.numel() for tensor in own]), strict=True):
+                found[number] = part.view(tensors[number].shape).to(tensors[number].dtype)
+        return found
 
     def total(self, *numbers: float) -> list[float]:
         found: list[float] = self._reduce(self._numbers(numbers), "SUM").tolist()
@@ -121,6 +129,8 @@ class ManyRanks(Ranks):
         return found
 
     def _numbers(self, numbers: Sequence[float]) -> Tensor:
+        import torch
+
         on = "cuda" if self._dist.get_backend() == "nccl" else "cpu"
         return torch.tensor(numbers, dtype=torch.float64, device=on)
 
@@ -191,6 +201,8 @@ def current_ranks() -> Ranks:
 
 
 def _join(dist: Any) -> None:
+    import torch
+
     if os.environ.get("MASTER_ADDR") in LOOPBACK and os.path.exists("/sys/class/net/lo"):  # noqa: PTH110
         for name in ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"):
             os.environ.setdefault(name, "lo")

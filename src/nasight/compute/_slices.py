@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-
-import torch
-from torch import Tensor, nn
+from typing import TYPE_CHECKING
 
 from nasight.compute._ranks import ALONE, Ranks
 from nasight.errors import RequestError
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
 
 SMALLEST = 2
 """Batch norm needs two rows."""
@@ -65,30 +66,28 @@ class RunningStatistics:
     """
 
     def __init__(self, network: nn.Module, slices: Slices) -> None:
-        buffers = [] if slices.whole else list(network.buffers())
+        # Behind autograd's back: a batch norm learns nothing from its running statistics.
+        buffers = [] if slices.whole else [buffer.data for buffer in network.buffers()]
         self.buffers = [buffer for buffer in buffers if buffer.is_floating_point()]
         self.counters = [buffer for buffer in buffers if not buffer.is_floating_point()]
-        with torch.no_grad():
-            self.before = [buffer.clone() for buffer in self.buffers]
-            self.sums = [torch.zeros_like(buffer) for buffer in self.buffers]
-            self.counted = [buffer.clone() for buffer in self.counters]
+        self.before = [buffer.clone() for buffer in self.buffers]
+        self.counted = [buffer.clone() for buffer in self.counters]
+        self.sums = [buffer * 0 for buffer in self.buffers]
         """Of this rank's slices; the sums over the ranks are handed to `end`."""
 
-    @torch.no_grad()
     def passed(self, share: float) -> None:
         """A slice of this share of the batch has passed through the network."""
         for buffer, before, total in zip(self.buffers, self.before, self.sums, strict=True):
             total.add_(buffer, alpha=share)
-            buffer.data.copy_(before)  # behind autograd's back: a batch norm learns nothing from them
+            buffer.copy_(before)
         self.after = [buffer.clone() for buffer in self.counters]
         for buffer, counted in zip(self.counters, self.counted, strict=True):
             buffer.copy_(counted)
 
-    @torch.no_grad()
     def end(self, sums: list[Tensor]) -> None:
         """All slices have passed."""
         for buffer, total in zip(self.buffers, sums, strict=True):
-            buffer.data.copy_(total)
+            buffer.copy_(total)
         # A batch counts once, in however many slices it came.
         for buffer, after in zip(self.counters, self.after if self.counters else [], strict=True):
             buffer.copy_(after)

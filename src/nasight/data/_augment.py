@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from nasight.compute import to_device
 from nasight.errors import RequestError
 
 
@@ -79,6 +80,8 @@ def crop_and_flip(
         mirrored = torch.randint(2, (drawn, 1), generator=generator)[part].bool()
         columns = torch.where(mirrored, w - 1 - columns, columns)
     rows, columns = rows + offset[:, :1], columns + offset[:, 1:]
+    # Drawn on the CPU, whichever device the images are on.
+    rows, columns = to_device((rows, columns), batch.device)
     # One gather over the flattened pixels: six times as fast as indexing with four broadcast tensors.
     pixels = (rows[:, :, None] * (w + 2 * pad) + columns[:, None, :]).reshape(b, 1, h * w)
     return batch.flatten(2).gather(2, pixels.expand(b, c, h * w)).reshape(b, c, h, w)
@@ -97,4 +100,5 @@ def cut(
     rows, columns = torch.arange(h), torch.arange(w)
     in_rows = (rows >= top) & (rows < top + settings.cutout)  # (b, h)
     in_columns = (columns >= left) & (columns < left + settings.cutout)  # (b, w)
+    in_rows, in_columns = to_device((in_rows, in_columns), batch.device)
     return batch.masked_fill((in_rows[:, :, None] & in_columns[:, None, :])[:, None], 0)

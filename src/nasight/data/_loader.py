@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from nasight.compute import to_device
 from nasight.data._augment import Augment, crop_and_flip, cut
 from nasight.data._dataset import Dataset
+from nasight.data._feed import Feed
 from nasight.data._maps import chunks, take
 from nasight.errors import RequestError
 from nasight.reproducible import generator_for
@@ -58,6 +60,7 @@ class Loader:
         self.seed, self.stream, self.augment = seed, stream, augment
         self.steps = count // self.batch_size if drop_last else -(-count // self.batch_size)
         self._normalize = _Normalize(x, mean, std)
+        self._feed = self._feed_to(torch.device("cpu"))
         self._order: tuple[int, Tensor] | None = None
 
     @property
@@ -77,10 +80,24 @@ class Loader:
             self._order = epoch, torch.randperm(len(self.y), generator=generator)
         rows = self._order[1][step * self.batch_size : (step + 1) * self.batch_size]
         noise = generator_for(self.seed, self.stream, epoch, step)
+        ahead = self._order[1][(step + 1) * self.batch_size : (step + 2) * self.batch_size]
         within = None if part is None else (len(rows), part)
-        own = rows if part is None else rows[part]
-        x = take(self._x, own if self._rows is None else self._rows[own])
-        return _examples(x, self._normalize, self.augment, noise, within), self.y[own]
+        if part is not None:
+            rows, ahead = rows[part], ahead[part]
+        x, y = self._feed(rows, ahead)
+        return _examples(x, self._normalize, self.augment, noise, within), y
+
+    def to(self, device: torch.device) -> Loader:
+        """Give batches on this device from now on; the rows are kept there if they fit, else read ahead."""
+        self._feed = self._feed_to(device)
+        return self
+
+    def _feed_to(self, device: torch.device) -> Feed:
+        one = self._x[0].numel() * self._x.element_size() + self.y[:1].numel() * self.y.element_size()
+        return Feed(self._take, len(self.y), one, device)
+
+    def _take(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        return take(self._x, rows if self._rows is None else self._rows[rows]), self.y[rows]
 
     def epoch(self, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
         """All batches of an epoch."""
@@ -270,6 +287,8 @@ class _Normalize:
         self.scale = (1 / (std.double() * unit)).float().view(shape)
 
     def __call__(self, x: Tensor) -> Tensor:
+        if self.center.device != x.device:
+            self.center, self.scale = to_device((self.center, self.scale), x.device)
         return (x - self.center).mul_(self.scale).contiguous()
 
 

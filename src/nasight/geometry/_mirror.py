@@ -24,7 +24,8 @@ class MirrorDescent(Optimizer):
 
     A step is `potential.mirror_step` on every row; then weights under `floor` are lifted to it and the row is divided
     by its sum. A parameter group with `sizes=(2, 3, 4)` holds flat parameters: rows of these lengths, one behind the
-    other. A gradient that is not finite raises `RunError` and leaves every parameter as it was.
+    other. A gradient that is not finite raises `RunError` and leaves every parameter as it was. Where parameters are on
+    a device, the error waits for `check`, since to look at a gradient would wait for the device.
 
     Parameters
     ----------
@@ -47,6 +48,7 @@ class MirrorDescent(Optimizer):
         self, params: ParamsT, lr: float, potential: Potential = ENTROPY, floor: float = 0.0, pull: float = 0.0
     ) -> None:
         self.potential = potential
+        self._went_well: Tensor | None = None
         super().__init__(params, {"lr": lr, "floor": floor, "pull": pull, "sizes": None})
 
     def __getstate__(self) -> dict[str, Any]:
@@ -73,15 +75,40 @@ class MirrorDescent(Optimizer):
                 loss = closure()
         moving = [(p, group) for group in self.param_groups for p in group["params"] if p.grad is not None]
         moved = [self._moved(p, p.grad, group) for p, group in moving]
+        fine = self._fine([*(p.grad for p, _ in moving), *moved])
         for (p, _), value in zip(moving, moved, strict=True):
-            p.copy_(value)
+            p.copy_(value if fine is None else torch.where(fine, value, p))
             self.state[p]["step"] = self.state[p].get("step", 0) + 1
         return loss
 
+    def _fine(self, tensors: list[Tensor]) -> Tensor | None:
+        """Where parameters are on a device: whether all is finite, which is not read before `check`."""
+        if not tensors or tensors[0].device.type == "cpu":
+            return None
+        starts = [_on_simplex(p, group) for group in self.param_groups for p in group["params"] if p not in self.state]
+        fine = torch.stack([*starts, *(t.isfinite().all() for t in tensors)]).all()
+        self._went_well = fine if self._went_well is None else self._went_well & fine
+        return fine
+
+    def waiting(self) -> list[Tensor]:
+        """Whether all steps since the last check were finite, where parameters are on a device; else empty."""
+        return [] if self._went_well is None else [self._went_well]
+
+    def arrived(self, values: list[Tensor]) -> None:
+        """What `waiting` gave, on the CPU: `RunError` where a step was not finite."""
+        self._went_well = None
+        if not all(values):
+            raise RunError("architecture weights did not move: a gradient was not finite, or they were on no simplex")
+
+    def check(self) -> None:
+        """Raise `RunError` where a step since the last check was not finite; needed on a device alone."""
+        self.arrived([value.cpu() for value in self.waiting()])
+
     def _moved(self, p: Tensor, grad: Tensor, group: dict[str, Any]) -> Tensor:
-        if p not in self.state:
+        near = p.device.type == "cpu"
+        if near and p not in self.state:
             _check_start(p, group)
-        if wrong := int((~grad.isfinite()).sum()):
+        if near and (wrong := int((~grad.isfinite()).sum())):
             raise RunError(
                 f"the gradient of {_name(p, group)} is not finite in {wrong} of {p.numel()} places; none moved"
             )
@@ -95,7 +122,7 @@ class MirrorDescent(Optimizer):
             return u / u.sum(-1, keepdim=True)
 
         value = map_rows(rows, group["sizes"], p, grad)
-        if not value.isfinite().all():
+        if near and not value.isfinite().all():
             raise RunError(f"the step of {_name(p, group)} by {self.potential!r} is not finite; none moved")
         return value
 
@@ -120,6 +147,11 @@ def _check_group(group: dict[str, Any]) -> None:
                 f"floor must be at least 0 and less than 1/{max(sizes)} for rows of {max(sizes)} weights, "
                 f"got {group['floor']!r}"
             )
+
+
+def _on_simplex(p: Tensor, group: dict[str, Any]) -> Tensor:
+    sums = map_rows(lambda x: x.sum(-1, keepdim=True).expand_as(x), group["sizes"], p)
+    return ((p >= 0) & ((sums - 1).abs() <= TOLERANCE)).all()
 
 
 def _check_start(p: Tensor, group: dict[str, Any]) -> None:

@@ -33,4 +33,4 @@ def _stacks(sizes: Sizes, device: torch.device) -> tuple[list[Tensor], Tensor]:
             for k in sorted(set(sizes))
         ]
         back = torch.cat([stack.reshape(-1) for stack in stacks]).argsort()
-        return [stack.to(device) for stack in stacks], back.to(device)
+        return [stack.to(device, non_blocking=True) for stack in stacks], back.to(device, non_blocking=True)

@@ -8,6 +8,7 @@ from nasight.report._panels import Panel, Series, panels_svg
 from nasight.report._picture import picture
 from nasight.report._race import race_headline, race_page, race_rows, race_text
 from nasight.report._section import Chart, Section
+from nasight.report._simulation import simulation_svg, simulation_text
 from nasight.report._svg import COLORS
 from nasight.report.sections import SECTIONS, register
 
@@ -33,6 +34,8 @@ __all__ = [
     "race_rows",
     "race_text",
     "register",
+    "simulation_svg",
+    "simulation_text",
     "surface",
     "variance_svg",
 ]

@@ -43,6 +43,8 @@ class Panel:
     """What is drawn; may be empty."""
     log_x: bool = False
     """Whether the axis below is logarithmic."""
+    log_y: bool = False
+    """Whether the axis on the left is logarithmic."""
     kind: str = "steps"
     """How it is drawn: "steps" (a value holds until the next point), "line" or "points" (a cloud)."""
 
@@ -81,7 +83,7 @@ def _panel(panel: Panel, colors: dict[str, str], left: float) -> list[str]:
     ]
     if not xs:
         return [text(left + LEFT, TOP, f"{panel.title}: no points")]
-    across, along = _scale(xs, panel.log_x), _scale(ys, False)
+    across, along = _scale(xs, panel.log_x), _scale(ys, panel.log_y)
     x0, x1, y0, y1 = left + LEFT, left + WIDTH - RIGHT, HEIGHT - BOTTOM, TOP
 
     def at(x: float, y: float) -> tuple[float, float]:

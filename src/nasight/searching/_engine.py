@@ -7,7 +7,7 @@ An objective sees a search through `EngineStep`, a selection through the four me
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -15,19 +15,20 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nasight.architecture import Architecture
-from nasight.compute import ALONE, Ranks, Slices, everywhere
+from nasight.compute import ALONE, Ranks, Slices, everywhere, is_device, to_device, to_host
 from nasight.data import Dataset
 from nasight.errors import RequestError, RunError
-from nasight.geometry import Distribution
+from nasight.geometry import Distribution, MirrorDescent
 from nasight.reproducible import generator_for, seeded
 from nasight.searching._engine_step import EngineStep
 from nasight.searching._questions import Policy, Questions
 from nasight.searching._relaxations import StepContext
 from nasight.searching._settings import SearchSettings
 from nasight.searching._stages import Options, Reduced, spans, strongest
-from nasight.searching._streams import STREAMS, Streams, Tally, resized
+from nasight.searching._streams import STREAMS, Streams, resized
+from nasight.searching._tally import Tally, Watch, settle
 from nasight.searching.methods import Method, check_fit
-from nasight.spaces import Dropout, Space
+from nasight.spaces import Dropout, Placed, Space, placed
 
 PROBES = 8
 """Batches over which the size of the architecture gradient is measured."""
@@ -45,9 +46,12 @@ class Engine:
         self.relaxation = self.method.relaxation
         check_fit(self.method, space, settings.partial)
         self.dataset = resized(dataset, settings.resolution)
-        streams = Streams(settings, self.dataset, halves=self.objective.halves)
+        self.device = torch.device(settings.device)
+        self.host_theta = not is_device(self.device) or not self.relaxation.on_device
+        """Whether the architecture parameters are on the CPU, where draws are made; the network is on the device."""
+        streams = Streams(settings, self.dataset, halves=self.objective.halves, device=self.device)
         self.loaders, self.validation = streams.loaders, streams.validation
-        self.candidate_batch = streams.candidate_batch
+        self.candidate_batch = to_device(streams.candidate_batch, self.device)
         self.slices.check(min(loader.batch_size for loader in self.loaders.values()))
         self.steps = self.loaders["weights"].steps
         self.phase = self.objective.phase(self.steps)
@@ -56,6 +60,7 @@ class Engine:
         """All steps of an epoch."""
         self.spans = spans(len(self.method.schedule.stages), settings.epochs, settings.warmup)
         self.tallies = {stream: Tally() for stream in STREAMS}
+        self.watch = Watch()
         self.memory: dict[str, float] = {}
         """What an objective keeps from step to step."""
         self.kept: dict[str, Any] | None = None
@@ -78,12 +83,22 @@ class Engine:
                 partial=s.partial or self.relaxation.partial,
                 **self.size,
             )
+        self.supernet.to(self.device)
         self.groups = self.supernet.groups
         self.reduced = Reduced(self.groups, options)
         questions = Questions(self.space)
         self.theta_groups = (questions.group,) if isinstance(geometry, Distribution) else self.reduced.groups
         """What the architecture parameters are about: groups of the supernet, or the questions of a distribution."""
         self.params = geometry.initial(self.theta_groups, self.generator("theta", *keys))
+        if not self.host_theta:
+            # Drawn on the CPU all the same.
+            self.params = {
+                name: nn.Parameter(p.detach().to(self.device), requires_grad=p.requires_grad)
+                for name, p in self.params.items()
+            }
+        self.known = self.reduced.expand({group.name: torch.ones(group.shape) for group in self.reduced.groups})
+        """Zero where an option is gone: what is known of weights without asking a device."""
+        self._read: tuple[tuple[int, ...], dict[str, Tensor]] | None = None
         self._policy = Policy(geometry, questions, self.params) if isinstance(geometry, Distribution) else None
         self.weight_optimizer = torch.optim.SGD(
             self.supernet.parameters(), s.lr, momentum=s.momentum, nesterov=s.nesterov, weight_decay=s.weight_decay
@@ -119,12 +134,13 @@ class Engine:
 
     def _gradient_size(self, epoch: int) -> float:
         """The largest entry of an architecture gradient before a step, the mean over a few batches."""
-        sizes = []
+        largest = list[list[Tensor]]()
         for step in range(PROBES):
             at = self.step(epoch, step, learns=True)
             grads = at.gradients(at.loss("architecture", learn=True, record=False), at.theta)
             rows = [row for group, grad in zip(self.theta_groups, grads, strict=True) for row in group.split(grad)]
-            sizes.append(max(float((row - row.mean()).abs().max()) for row in rows))
+            largest.append([(row - row.mean()).abs().max() for row in rows])
+        sizes = [max(map(float, each)) for each in to_host(largest)]
         return sum(sizes) / len(sizes)
 
     def generator(self, *keys: str | int) -> torch.Generator:
@@ -154,13 +170,20 @@ class Engine:
         return self.arch_optimizer is not None and self.spans[self.stage].learns(epoch)
 
     def weights(self) -> dict[str, Tensor]:
-        """The architecture weights as they stand: rows on the simplex."""
+        """The architecture weights as they stand: rows on the simplex, on the CPU."""
         if self._policy is not None:
             return self._policy.weights(self.groups, self.generator("marginals"))
-        return self.reduced.expand(self.method.geometry.weights(self.params, self.theta_groups))
+        if self.host_theta:
+            return self.reduced.expand(self.method.geometry.weights(self.params, self.theta_groups))
+        version = tuple(parameter._version for parameter in self.params.values())
+        if self._read is None or self._read[0] != version:
+            with torch.no_grad():
+                found = self.reduced.expand(self.method.geometry.weights(self.params, self.theta_groups))
+            self._read = version, to_host(found)
+        return self._read[1]
 
-    def relaxed(self, epoch: int, *, generator: torch.Generator, learn: bool) -> dict[str, Tensor]:
-        """The weights of one forward pass."""
+    def relaxed(self, epoch: int, *, generator: torch.Generator, learn: bool) -> Mapping[str, Tensor]:
+        """The weights of one forward pass, on the device of the network."""
         geometry, context = self.method.geometry, self._context(epoch, generator, learn=learn)
         with torch.set_grad_enabled(learn):
             theta, log_theta = dict[str, Tensor](), dict[str, Tensor]()
@@ -170,7 +193,10 @@ class Engine:
             if self.relaxation.sampled:
                 log_theta = geometry.log_weights(self.params, self.theta_groups)
             drawn = self.relaxation.weights(theta, log_theta, context)
-        return drawn if learn else {name: weights.detach() for name, weights in drawn.items()}
+            drawn = drawn if learn else {name: weights.detach() for name, weights in drawn.items()}
+            if any(is_device(weights.device) for weights in drawn.values()):
+                return Placed(drawn, self.known)
+            return placed(drawn, self.device)
 
     def skip_dropout(self, epoch: int, *, generator: torch.Generator) -> Dropout | None:
         """The dropout of one training pass, where the method has one."""
@@ -224,7 +250,7 @@ class Engine:
         self.supernet.eval()
         tally = Tally()
         fixed = None if arch is None else self.space.encode(arch, edges=self.relaxation.edges)
-        for index, (x, y) in enumerate(self.validation):
+        for index, (x, y) in enumerate(self._held_out()):
             if not self._mine(index):
                 continue
             generator = self.generator("evaluation", epoch, index)
@@ -232,7 +258,7 @@ class Engine:
             logits = self.supernet(x, weights)
             tally.add(F.cross_entropy(logits, y), logits, y)
         self.supernet.train()
-        return tally.over(self.ranks)
+        return tally
 
     def _mine(self, index: int) -> bool:
         """Whether this rank takes a batch, or a candidate, that the ranks share out whole."""
@@ -245,11 +271,20 @@ class Engine:
         weights = self.space.encode(arch, edges=self.relaxation.edges)
         found = [
             self.supernet(x, weights).argmax(1) == y if self._mine(index) else torch.zeros_like(y, dtype=torch.bool)
-            for index, (x, y) in enumerate(self.validation)
+            for index, (x, y) in enumerate(self._held_out())
         ]
         self.supernet.train()
         (right,) = self.ranks.sums([torch.cat(found).to(torch.uint8)])
-        return right.bool()
+        return to_host(right.bool())
+
+    def _held_out(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """The validation batches, on the device."""
+        return (to_device((x, y), self.device) for x, y in self.validation)
+
+    def settle(self, *more: Tally) -> None:
+        """Read all counts from the device, with one wait; a `RunError` where a loss was not finite."""
+        moved = [self.arch_optimizer] if isinstance(self.arch_optimizer, MirrorDescent) else []
+        settle([self.watch, *moved, *self.tallies.values(), *more])
 
     @torch.no_grad()
     def derive(self, epoch: int, *, candidates: int) -> Architecture:
@@ -259,21 +294,24 @@ class Engine:
             return next(proposed)
         x, y = self.candidate_batch
         self.supernet.eval()
-        archs, scored = list(proposed), list[tuple[int, float, int]]()
+        archs, mine, scored = list(proposed), list[int](), list[tuple[Tensor, Tensor]]()
         for index, arch in enumerate(archs):
             if self._mine(index) and self.space.usable(arch) is None:
                 logits = self.supernet(x, self.space.encode(arch, edges=self.relaxation.edges))
-                right = int((logits.argmax(1) == y).sum())
-                scored.append((right, -float(F.cross_entropy(logits, y)), -index))
+                mine.append(index)
+                scored.append(((logits.argmax(1) == y).sum(), -F.cross_entropy(logits, y)))
         self.supernet.train()
-        every = [entry for entries in self.ranks.all_values(scored) for entry in entries]
+        values = [(int(right), float(loss), -n) for n, (right, loss) in zip(mine, to_host(scored), strict=True)]
+        every = [value for found in self.ranks.all_values(values) for value in found]
         if not every:
             raise everywhere(RunError(f"none of {candidates} candidates of {self.space.name!r} is a network"))
+        # Of equal ones the first.
         return archs[-max(every)[2]]
 
     def state(self) -> dict[str, Any]:
-        """All that a later process needs to go on; plain values and tensors. All ranks ask for it together."""
-        return {
+        """All that a later process needs to go on; plain values and tensors on the CPU. All ranks ask together."""
+        self.settle()
+        state = {
             "stage": self.stage,
             "options": self.reduced.options,
             "size": self.size,
@@ -285,6 +323,7 @@ class Engine:
             "tallies": {name: tally.over(self.ranks).values() for name, tally in self.tallies.items()},
             "kept": self.kept,
         }
+        return to_host(state) if is_device(self.device) else state
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         try:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from nasight.compute import RunningStatistics, Slice, everywhere
+from nasight.compute import RunningStatistics, Slice, to_host
 from nasight.data import Loader
 from nasight.errors import RunError
 from nasight.searching._per_example import example_gradients
@@ -68,15 +68,8 @@ class EngineStep:
         loss = losses[0] if len(losses) == 1 else torch.stack(losses).sum()
         if engine.ranks.size == 1:
             # Several ranks ask when they have added up their gradients: one must not leave without the others.
-            self._check(loss)
+            engine.watch.see(loss, self.epoch, self.index)
         return loss
-
-    def _check(self, loss: Tensor) -> None:
-        if not torch.isfinite(loss):
-            error = RunError(
-                f"the loss became {float(loss)} at step {self.index} of epoch {self.epoch}; a lower --lr may help"
-            )
-            raise everywhere(error)
 
     def gradients(self, loss: Tensor, tensors: Sequence[Tensor]) -> list[Tensor]:
         grads = torch.autograd.grad(loss, tensors, allow_unused=True, materialize_grads=True)
@@ -88,7 +81,7 @@ class EngineStep:
         if ranks.size == 1:
             return list(grads)
         *summed, whole = ranks.sums([*grads, loss])
-        self._check(whole)
+        self._engine.watch.see(whole, self.epoch, self.index)
         return summed
 
     def descend(self, loss: Tensor, *, weights: bool = False, architecture: bool = False) -> None:
@@ -111,6 +104,8 @@ class EngineStep:
             engine.move_architecture()
 
     def move_architecture(self, grads: Sequence[Tensor]) -> None:
+        if self._engine.host_theta:
+            grads = to_host(list(grads))
         for parameter, grad in zip(self.theta, grads, strict=True):
             parameter.grad = grad
         self._engine.move_architecture()
@@ -155,16 +150,18 @@ class EngineStep:
         self, answers: Tensor, stream: str, batch: Callable[[int], tuple[Tensor, Tensor]]
     ) -> tuple[Tensor, Tensor]:
         """Whole batches: the architectures are what ranks share among themselves."""
-        engine = self._engine
-        found = torch.zeros(len(answers), 2)
-        for number in range(engine.ranks.rank, len(answers), engine.ranks.size):
+        engine, found = self._engine, list[Tensor]()
+        for number, each in enumerate(answers):
+            if number % engine.ranks.size != engine.ranks.rank:
+                found.append(torch.zeros(2, device=engine.device))
+                continue
             x, y = batch(number)
-            logits = engine.supernet(x, engine.space.encode(self.policy.architecture(answers[number])))
+            logits = engine.supernet(x, engine.space.encode(self.policy.architecture(each)))
             loss = F.cross_entropy(logits, y)
             engine.tallies[stream].add(loss, logits, y)
-            found[number] = torch.tensor([float(loss), float((logits.argmax(1) == y).float().mean())])
-        (found,) = engine.ranks.sums([found])
-        losses, accuracies = found.unbind(1)
+            found.append(torch.stack([loss, (logits.argmax(1) == y).float().mean()]))
+        (every,) = engine.ranks.sums([torch.stack(found)])
+        losses, accuracies = to_host(every).unbind(1)
         return losses, accuracies
 
     @property
@@ -181,7 +178,7 @@ class EngineStep:
         return self._engine.loaders[stream]
 
     def _batch(self, stream: str, rows: slice | None = None) -> tuple[Tensor, Tensor]:
-        loader, part = self._loader(stream), {} if rows is None else {"part": rows}
+        loader, part = self._loader(stream), dict[str, Any](**({} if rows is None else {"part": rows}))
         if self._engine.settings.arch_share != HALF:
             # Of two unequal parts the shorter one ends within an epoch, and begins again in another order.
             return loader.batch(*divmod(self._number, loader.steps), **part)

@@ -14,7 +14,7 @@ from typing import Any, Unpack
 import torch
 from torch import Tensor, nn
 
-from nasight.compute import Poll, current_ranks, everywhere
+from nasight.compute import Poll, check_precision, choose_device, current_ranks, everywhere, moved_note
 from nasight.data import load as load_data
 from nasight.errors import RequestError, RunError
 from nasight.options import SearchOptions, takes
@@ -26,7 +26,7 @@ from nasight.searching._engine import Engine
 from nasight.searching._progress import Progress
 from nasight.searching._published import published_for
 from nasight.searching._run import Run
-from nasight.searching._settings import CHANGED, resolve
+from nasight.searching._settings import CHANGED, SearchSettings, resolve
 from nasight.searching._track import check_track, tracked
 from nasight.searching.methods import Method, method_row
 from nasight.spaces import DEFAULT, Group, ModuleSpace, Space, family_of, search_options
@@ -121,12 +121,14 @@ def resume(
     data_folder: str | Path | None = None,
     progress: Progress | None = None,
     track: str | None = None,
+    device: str | None = None,
 ) -> Run:
     """Resume an interrupted search; the result is that of a search that was never interrupted.
 
     A search over a user's own module, method or arrays needs them again, as `space`, `method` and `data`. With `track`
     the epochs behind it are tracked too. Under `max_latency` the times of the end are measured anew, so there the pick
-    may differ.
+    may differ. It goes on on the device that it began on, or on `device`; on another kind of device the random numbers
+    are the same, but sums are rounded otherwise.
     """
     check_track(track)
     run = Run(path, space=None if space is None else load_space(space), method=method)
@@ -140,11 +142,27 @@ def resume(
     ranks = current_ranks()
     with ranks.together():
         dataset = run.load_data(data, data_folder=data_folder)
+        settings, note = on_device(run.settings, device)
     same_data(ranks, dataset)
-    with torch_threads(run.settings.threads):
+    with torch_threads(settings.threads):
         with ranks.together():
-            engine = Engine(run.settings, run.space, dataset, run.method, ranks)
-        return _run(engine, run.folder, progress, track)
+            engine = Engine(settings, run.space, dataset, run.method, ranks)
+        return _run(engine, run.folder, progress, track, note)
+
+
+def on_device(settings: SearchSettings, device: str | None) -> tuple[SearchSettings, str | None]:
+    """Settings for another device, or as they are, and what to say of the change; None if nothing.
+
+    A device that is not here is replaced by the best there is, unless it was asked for.
+    """
+    try:
+        chosen = str(choose_device(device or settings.device))
+    except RequestError:
+        if device is not None:
+            raise
+        chosen = str(choose_device("auto"))
+    check_precision(settings.precision, choose_device(chosen))
+    return settings.model_copy(update={"device": chosen}), moved_note(settings.device, chosen)
 
 
 def chosen_space(
@@ -162,9 +180,11 @@ def chosen_space(
     return load_space(space, **asked), space, asked
 
 
-def _run(engine: Engine, folder: RunFolder, told: Progress | None, track: str | None) -> Run:
+def _run(engine: Engine, folder: RunFolder, told: Progress | None, track: str | None, note: str | None = None) -> Run:
     ranks = engine.ranks
     progress = tracked(told, track, folder.path, engine.groups) if ranks.first else Progress()
+    if note is not None:
+        progress.note(note)
     with writing(folder, ranks), _stop_requests() as stopping, closing(progress):
         state, poll = ranks.of_first(folder.load), Poll(ranks)
         first_epoch, first_step, seconds = 0, 0, 0.0
@@ -217,16 +237,18 @@ def _row(engine: Engine, epoch: int, start: float) -> dict[str, Any]:
     """What an epoch came to: both splits, entropy, the derived architecture and what discretizing it costs."""
     arch = engine.derive(epoch, candidates=min(CANDIDATES_WHILE_SEARCHING, engine.settings.candidates))
     unusable = engine.space.usable(arch)
-    relaxed = engine.evaluate(None, epoch).means("valid")
+    relaxed, discrete = engine.evaluate(None, epoch), None if unusable else engine.evaluate(arch, epoch)
+    engine.settle(relaxed, *([discrete] if discrete else []))
     weights = engine.weights()
     check_agreement(engine)
     seen = {stream: tally.over(engine.ranks) for stream, tally in engine.tallies.items()}
-    row: dict[str, Any] = {"epoch": epoch, **seen["weights"].means("train"), **relaxed}
+    row: dict[str, Any] = {"epoch": epoch, **seen["weights"].means("train")}
+    row |= relaxed.over(engine.ranks).means("valid")
     if seen["architecture"].count:
         row |= seen["architecture"].means("arch")
     row["discrete_loss"] = row["discrete_accuracy"] = row["drop"] = None
-    if unusable is None:
-        row |= engine.evaluate(arch, epoch).means("discrete")
+    if discrete is not None:
+        row |= discrete.over(engine.ranks).means("discrete")
         row["drop"] = row["valid_accuracy"] - row["discrete_accuracy"]
     each = entropies(weights, engine.groups)
     return {
@@ -264,7 +286,8 @@ def _finish(engine: Engine, folder: RunFolder, rows: list[dict[str, Any]]) -> Ru
     unusable = engine.space.usable(arch)
     weights = engine.weights()
     each = entropies(weights, engine.groups)
-    accuracy = None if unusable else engine.evaluate(arch, s.epochs).means("discrete")["discrete_accuracy"]
+    judged = None if unusable else engine.evaluate(arch, s.epochs).over(engine.ranks)
+    accuracy = None if judged is None else judged.means("discrete")["discrete_accuracy"]
     result = {
         "run": str(folder.path),
         "space": s.space,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nasight.spaces import Supernet
+from nasight.spaces import Placed, Supernet, zeros_of
 
 
 class PerExample:
@@ -25,16 +26,12 @@ class PerExample:
         """The weight as a column that multiplies images: (examples, 1, 1, 1)."""
         return self.copies[:, place[0], place[1], None, None, None]
 
-    def tolist(self) -> list[list[float]]:
-        found: list[list[float]] = self.values.tolist()
-        return found
-
     def new_ones(self, *shape: int) -> Tensor:
         return self.values.new_ones(*shape)
 
 
 def example_gradients(
-    supernet: Supernet, weights: dict[str, Tensor], x: Tensor, y: Tensor, **how: Any
+    supernet: Supernet, weights: Mapping[str, Tensor], x: Tensor, y: Tensor, **how: Any
 ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
     """Mean loss, logits, and for each group of weights what each example asks for: (examples, rows, options).
 
@@ -48,7 +45,8 @@ def example_gradients(
     path, supernet.path = supernet.path, "plain"
     try:
         stand_ins: dict[str, Any] = dict(copies)
-        logits = supernet(x, stand_ins, skip_zeros=True, **how)
+        known = {name: zeros_of(weights, name) for name in weights}
+        logits = supernet(x, Placed(stand_ins, known), skip_zeros=True, **how)
     finally:
         supernet.path = path
     loss = F.cross_entropy(logits, y, reduction="sum")

@@ -55,6 +55,10 @@ class Relaxation(ABC):
     """One part in this many of the channels goes through the operations."""
     skip_zeros: ClassVar[bool | None] = None
     """Handed to the supernet: whether zeros are left out although a gradient is asked for."""
+    on_device: ClassVar[bool] = False
+    """Whether the weights are computed where the network is. That needs no draw from theta, and no weight that theta
+    may make zero: a device would have to be asked for both. Otherwise theta stays on the CPU, and its gradient comes
+    back from the device."""
     sampled: ClassVar[bool] = False
     """Whether weights are drawn at random, for which the logarithms of theta are needed."""
 
@@ -72,6 +76,8 @@ class Relaxation(ABC):
 @dataclass(frozen=True)
 class Mixture(Relaxation):
     """Every operation, weighted (DARTS)."""
+
+    on_device: ClassVar[bool] = True
 
     def weights(
         self, theta: Mapping[str, Tensor], log_theta: Mapping[str, Tensor], context: StepContext
@@ -176,6 +182,7 @@ class UniformSample(Relaxation):
 class Survivors(Mixture):
     """A mixture of the operations that have not been wiped out; the others are not evaluated (XNAS)."""
 
+    on_device: ClassVar[bool] = False
     skip_zeros: ClassVar[bool | None] = True
 
 
@@ -270,6 +277,8 @@ def _two_paths(log_theta: Tensor, generator: torch.Generator) -> Tensor:
 @dataclass(frozen=True)
 class Templates(Relaxation):
     """Shared weights learn from uniformly drawn architectures, the architecture from the mixture (SETN)."""
+
+    on_device: ClassVar[bool] = True
 
     def weights(
         self, theta: Mapping[str, Tensor], log_theta: Mapping[str, Tensor], context: StepContext

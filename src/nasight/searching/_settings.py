@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from nasight.compute import check_precision, choose_device
 from nasight.errors import RequestError
 from nasight.searching._published import PROTOCOLS, published_for, published_objective
 from nasight.searching._units import read_count, read_milliseconds
@@ -87,6 +88,9 @@ class SearchSettings(BaseModel):
     params_size: dict[str, int] = {}
     path: str = "fast"
     seed: int = Field(default=0, ge=0)
+    device: str = "cpu"
+    """Where the supernet is; a resumed run may be on another one."""
+    precision: Literal["32", "bf16", "16"] = "32"
     threads: int = Field(ge=1)
     slices: int = Field(default=1, ge=1)
     """Every batch passes through the supernet in so many parts, which ranks share; batch norm sees a part."""
@@ -153,6 +157,8 @@ def resolve(
         "lr_min": schedule.lr_min,
         "candidates": method.candidates,
         "threads": torch.get_num_threads(),
+        "device": "auto",
+        "precision": "32",
         **AMOUNTS[preset],
         **published,
         **given,
@@ -162,6 +168,8 @@ def resolve(
         values["examples"] = None
     if "examples" in given and "share" not in given:
         values["share"] = None
+    values["device"] = str(device := choose_device(values["device"]))
+    check_precision(values["precision"], device)
     epochs = values["epochs"]
     if isinstance(epochs, int):
         values |= _lengths(epochs, method, space, published, given)

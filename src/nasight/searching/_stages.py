@@ -75,6 +75,7 @@ class Reduced:
         self.whole, self.options = groups, options
         self.groups = tuple(self._reduced(group) for group in groups)
         self._places = {group.name: self._place(group) for group in groups if group.name in options}
+        self._moved = dict[tuple[str, torch.device], Tensor]()
 
     def expand(self, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Weights for the supernet: exactly zero where an option is gone."""
@@ -82,7 +83,7 @@ class Reduced:
         for group in self.whole:
             if group.name in self._places:
                 short = weights[group.name].reshape(-1)
-                flat = short.new_zeros(sum(group.sizes)).index_copy(0, self._places[group.name], short)
+                flat = short.new_zeros(sum(group.sizes)).index_copy(0, self._place_on(group, short.device), short)
                 found[group.name] = flat.reshape(group.shape)
         return found
 
@@ -92,6 +93,11 @@ class Reduced:
             return group
         pairs = zip(group.options, kept, strict=True)
         return replace(group, options=tuple(tuple(options[i] for i in places) for options, places in pairs))
+
+    def _place_on(self, group: Group, device: torch.device) -> Tensor:
+        if (group.name, device) not in self._moved:
+            self._moved[group.name, device] = self._places[group.name].to(device, non_blocking=True)
+        return self._moved[group.name, device]
 
     def _place(self, group: Group) -> Tensor:
         starts = [sum(group.sizes[:row]) for row in range(len(group.sizes))]

@@ -1,4 +1,4 @@
-"""The data of a search: which rows train, which are held out, and how a search keeps count of them."""
+"""The data of a search: which rows train, and which are held out."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nasight.compute import Ranks
 from nasight.data import Augment, Batches, Dataset, Loader, chunks, prepare, split_indices
 from nasight.errors import RequestError
 from nasight.reproducible import generator_for
@@ -21,33 +20,12 @@ EVALUATION_BATCH = 256
 CANDIDATE_BATCH = 512
 
 
-class Tally:
-    """Loss and accuracy, summed over examples."""
-
-    def __init__(self, loss: float = 0.0, right: int = 0, count: int = 0) -> None:
-        self.loss, self.right, self.count = loss, right, count
-
-    def add(self, loss: Tensor, logits: Tensor, labels: Tensor) -> None:
-        self.loss += float(loss) * len(labels)
-        self.right += int((logits.argmax(1) == labels).sum())
-        self.count += len(labels)
-
-    def values(self) -> list[float]:
-        return [self.loss, self.right, self.count]
-
-    def over(self, ranks: Ranks) -> Tally:
-        """What all ranks have seen together."""
-        loss, right, count = ranks.total(*self.values())
-        return Tally(loss, int(right), int(count))
-
-    def means(self, prefix: str) -> dict[str, float]:
-        return {f"{prefix}_loss": self.loss / self.count, f"{prefix}_accuracy": 100.0 * self.right / self.count}
-
-
 class Streams:
     """A share of the training data, cut into search and validation rows."""
 
-    def __init__(self, settings: SearchSettings, dataset: Dataset, *, halves: bool) -> None:
+    def __init__(
+        self, settings: SearchSettings, dataset: Dataset, *, halves: bool, device: torch.device | None = None
+    ) -> None:
         s, y = settings, dataset.train_y
         total = round(s.share * len(y)) if s.share is not None else min(s.examples or len(y), len(y))
         measured = round(s.validation * total)
@@ -67,6 +45,9 @@ class Streams:
             stream: prepared.loader(batch_size=s.batch_size, seed=s.seed, stream=stream, rows=rows, augment=s.augment)
             for stream, rows in streams.items()
         }
+        if device is not None:
+            for loader in self.loaders.values():
+                loader.to(device)
         # Batch norm sees the batch: the validation rows are shuffled once, so that no batch is of one class.
         shuffled = validation[torch.randperm(len(validation), generator=generator_for(s.seed, "validation"))]
         parts_of_validation = math.ceil(len(shuffled) / EVALUATION_BATCH)

@@ -7,6 +7,7 @@ from nasight.spaces._dropout import Dropout
 from nasight.spaces._graph import CellGraph, Edge
 from nasight.spaces._groups import Decision, Group, Weights
 from nasight.spaces._parameters import Parameters
+from nasight.spaces._placed import Placed, placed, zeros_of
 from nasight.spaces._registry import BASELINES, DEFAULT, SPACES, family_of, load, names, register, search_options
 from nasight.spaces._source import Source
 from nasight.spaces._supernet import CONSTANTS, Supernet
@@ -29,6 +30,7 @@ __all__ = [
     "Group",
     "ModuleSpace",
     "Parameters",
+    "Placed",
     "PlainSpace",
     "Source",
     "Space",
@@ -38,6 +40,8 @@ __all__ = [
     "load",
     "multiply_adds",
     "names",
+    "placed",
     "register",
     "search_options",
+    "zeros_of",
 ]

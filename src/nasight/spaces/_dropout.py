@@ -14,6 +14,11 @@ Masks = Mapping[int, Tensor]
 """Edge -> what its skip connection is multiplied by."""
 
 
+def drawing(like: Tensor, *shape: int) -> Tensor:
+    """Memory on the CPU to draw numbers in, in the precision of `like`, which is at least float32 for that."""
+    return torch.empty(shape, dtype=like.dtype if like.dtype.itemsize >= 4 else torch.float32)
+
+
 @dataclass(frozen=True)
 class Dropout:
     """Each number becomes zero with probability `p` and is divided by 1 - `p` otherwise, so its mean stays.
@@ -35,5 +40,6 @@ class Dropout:
         b, c, h, w = like.shape
         keep = 1 - self.p
         # Uniform numbers and a comparison take half the time of bernoulli_, and the whole is most of a dropout's cost.
-        drawn = {e: like.new_empty(b, h, w, c).uniform_(generator=self.generator) for e in edges}
-        return {e: mask.lt_(keep).div_(keep).permute(0, 3, 1, 2) for e, mask in drawn.items()}
+        # Drawn where the generator is, so that all devices drop the same numbers.
+        drawn = {e: drawing(like, b, h, w, c).uniform_(generator=self.generator).lt_(keep).div_(keep) for e in edges}
+        return {e: mask.to(like, non_blocking=True).permute(0, 3, 1, 2) for e, mask in drawn.items()}

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from nasight.errors import RequestError
 from nasight.spaces._dropout import Dropout
 from nasight.spaces._groups import Group
+from nasight.spaces._placed import placed, zeros_of
 
 PATHS = ("fast", "plain", "compiled")
 Cell = Callable[..., Tensor]
@@ -32,6 +33,8 @@ class Supernet(nn.Module, ABC):
 
     With `skip_dropout` the numbers behind skip connections that keep the size of the image are dropped at random, in
     training mode alone (P-DARTS). Not every space has it: see `Space.skip_dropout`.
+
+    Weights may come from the CPU while the network is on a device: see `Placed`.
 
     Batch norm always uses the statistics of the batch: those of a running average belong to no single architecture.
 
@@ -60,6 +63,7 @@ class Supernet(nn.Module, ABC):
         skip_dropout: Dropout | None = None,
     ) -> Tensor:
         self._check(weights)
+        weights = placed(weights, x.device)
         if skip_zeros is None:
             skip_zeros = not (torch.is_grad_enabled() and any(w.requires_grad for w in weights.values()))
         if skip_dropout is None or not self.training:
@@ -83,7 +87,7 @@ class Supernet(nn.Module, ABC):
         out would be compiled anew for each set of them, so it takes the fast path, and so does evaluation.
         """
         training = self.path == "compiled" and torch.is_grad_enabled()
-        if training and (not skip_zeros or all(bool(w.all()) for w in weights.values())):
+        if training and (not skip_zeros or all(bool(zeros_of(weights, name).all()) for name in weights)):
             return compiled(plain)
         return plain if self.path == "plain" else fast
 

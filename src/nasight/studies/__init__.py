@@ -14,6 +14,7 @@ from nasight.studies._rank import RankedSample, rank
 from nasight.studies._report import Report, report, write_page
 from nasight.studies._retrain import resolved, retrain
 from nasight.studies._search import resume, search
+from nasight.studies._simulate import ClusterStanding, Simulation, simulate
 from nasight.studies._train import Trainable, folder_name, trainable
 from nasight.studies._train_free import TRAIN_FREE_METHODS, train_free_search
 from nasight.studies._trained_cell import trained_cell
@@ -24,6 +25,7 @@ __all__ = [
     "TRAIN_FREE_METHODS",
     "Answer",
     "CellRow",
+    "ClusterStanding",
     "Comparison",
     "Difference",
     "Explanation",
@@ -35,6 +37,7 @@ __all__ = [
     "Protocol",
     "RankedSample",
     "Report",
+    "Simulation",
     "Subject",
     "Trainable",
     "command_of",
@@ -54,6 +57,7 @@ __all__ = [
     "retrain",
     "run_page",
     "search",
+    "simulate",
     "time_text",
     "train_free_search",
     "trainable",

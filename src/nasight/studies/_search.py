@@ -108,6 +108,7 @@ def resume(
     data_folder: str | Path | None = None,
     progress: Progress | None = None,
     track: str | None = None,
+    device: str | None = None,
 ) -> Run:
     """Resume an interrupted search; the result is that of a search that was never interrupted.
 
@@ -116,11 +117,20 @@ def resume(
     path : the run folder.
     space, method, data : those of a search over a user's own module, method or arrays, which a folder cannot keep.
     data_folder, progress, track : as in `nasight.search`; with `track` the epochs behind it are tracked too.
+    device : where to go on; by default where it began. On another kind of device the random numbers are the same, but
+        sums are rounded otherwise.
     """
     run = Run(path, space=None if space is None else load_space(space))
     if not run.train_free:
         return searching.resume(
-            path, space=space, method=method, data=data, data_folder=data_folder, progress=progress, track=track
+            path,
+            space=space,
+            method=method,
+            data=data,
+            data_folder=data_folder,
+            progress=progress,
+            track=track,
+            device=device,
         )
     if track is not None:
         raise RequestError(

@@ -1,17 +1,26 @@
 """Tabular benchmarks: every architecture's accuracies and costs, looked up instead of trained, and races on them."""
 
+from nasight.tables._cluster import ClusterRun, ClusterSettings, Job, Policy, run_on_cluster
+from nasight.tables._policies import POLICIES
 from nasight.tables._race import Race, race
 from nasight.tables._racers import RACERS, Racer
 from nasight.tables._registry import TABLES, load, register
 from nasight.tables._summary import RaceCurve, RaceStanding
 from nasight.tables._table import DATASETS, Table, TableRow
+from nasight.tables._trials import RaceProblem
 
 __all__ = [
     "DATASETS",
+    "POLICIES",
     "RACERS",
     "TABLES",
+    "ClusterRun",
+    "ClusterSettings",
+    "Job",
+    "Policy",
     "Race",
     "RaceCurve",
+    "RaceProblem",
     "RaceStanding",
     "Racer",
     "Table",
@@ -19,4 +28,5 @@ __all__ = [
     "load",
     "race",
     "register",
+    "run_on_cluster",
 ]

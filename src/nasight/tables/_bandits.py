@@ -46,7 +46,7 @@ def bohb(budget: Budget, rng: np.random.Generator) -> None:
     trials), just over one published spread away on CIFAR-100. Both find more than the published BOHB, whose kernel
     density estimator was another one.
     """
-    model = _Model(budget.problem.sizes, rng, rungs=4)
+    model = ParzenModel(budget.problem.sizes, rng, rungs=4)
 
     def train(cell: int, rung: int) -> float:
         accuracy = budget.train(cell)
@@ -70,7 +70,7 @@ def _brackets(propose: Propose, train: Train, *, rungs: int, eta: int) -> None:
                 scores = [(train(cell, rung), cell) for _, cell in kept]
 
 
-class _Model:
+class ParzenModel:
     """One Parzen estimator per rung; the highest that has seen enough proposes, and uniform draws before that."""
 
     def __init__(self, sizes: tuple[int, ...], rng: np.random.Generator, *, rungs: int, candidates: int = 4) -> None:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from nasight.errors import RequestError
 from nasight.spaces._blocks import ReluConvNorm, Zero
 from nasight.spaces._blocks import stem as plain_stem
+from nasight.spaces._dropout import drawing
 from nasight.spaces.darts._text import INPUTS, Cell
 
 STEM = 3
@@ -99,8 +100,8 @@ class DropPath(nn.Module):
         if not self.training or self.probability == 0.0:
             return x
         keep = 1.0 - self.probability
-        mask = torch.empty(len(x), 1, 1, 1, dtype=x.dtype, device=x.device)
-        return x * mask.bernoulli_(keep, generator=self.generator).div_(keep)
+        mask = drawing(x, len(x), 1, 1, 1)
+        return x * mask.bernoulli_(keep, generator=self.generator).div_(keep).to(x, non_blocking=True)
 
 
 class NetworkCell(nn.Module):

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from nasight.spaces._blocks import stem as plain_stem
 from nasight.spaces._dropout import Dropout
 from nasight.spaces._groups import Group
+from nasight.spaces._placed import zeros_of
 from nasight.spaces._supernet import Supernet
 from nasight.spaces.darts._network import STEM, HalvingStem, check_stem
 from nasight.spaces.darts._supernet_cell import MixedCell
@@ -76,14 +77,15 @@ def _given(
     weights: Mapping[str, Tensor], kind: str, names: tuple[str, ...], skip_zeros: bool
 ) -> tuple[Tensor, Tensor, list[frozenset[str]]]:
     """(weights of operations times those of edges, those of edges, the operations that are evaluated) of a cell."""
-    operations = weights[kind]
+    operations, known = weights[kind], zeros_of(weights, kind, skip_zeros)
     shares = operations.new_ones(len(EDGES))
     if f"{kind}_edges" in weights:
         # The group lists the edges by target, as EDGES does.
         shares = weights[f"{kind}_edges"]
         operations = operations * shares[:, None]
+        known = known * zeros_of(weights, f"{kind}_edges", skip_zeros)[:, None]
     active = [
         frozenset(n for n, value in zip(names, row, strict=True) if n != "none" and (value != 0 or not skip_zeros))
-        for row in operations.tolist()
+        for row in known.tolist()
     ]
     return operations, shares, active

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nasight.spaces._dropout import Masks
+from nasight.spaces._placed import index
 from nasight.spaces.darts._network import shifted
 from nasight.spaces.darts._supernet_cell import CONVOLUTIONS, INTO, OUT_OF, STRIDED, Active, MixedCell, pass_by
 from nasight.spaces.darts._text import EDGES, INPUTS, NODES
@@ -103,19 +104,20 @@ class _Pass:
         skips = [part for part in self.folded[target] if part[1] == "skip_connect"]
         others = [part for part in self.folded[target] if part[1] != "skip_connect"]
         if skips:
-            kernel = self._grid_kernel(cell.skips[[STRIDED.index(e) for e, _, _ in skips]])
+            kernel = self._grid_kernel(cell.skips[index((STRIDED.index(e) for e, _, _ in skips), cell.skips)])
             mixed = add_normalized(mixed, self._weights(skips), kernel, [x for _, _, x in skips])
         if others:
             kernel = torch.stack([self.pointwise[name][-1][e] for e, name, _ in others])
             mixed = add_normalized(mixed, self._weights(others), kernel, [x for _, _, x in others])
         if cell.partial > 1:
-            past = weighted_sum([], self.shares[list(INTO[target])], self.past[target])
+            past = weighted_sum([], self.shares[index(INTO[target], self.shares)], self.past[target])
             mixed = torch.cat([mixed, past], 1)
         out = images(mixed, self.like)
         return out if cell.partial == 1 else shuffle(out, cell.partial).contiguous(memory_format=torch.channels_last)
 
     def _weights(self, parts: list[tuple[int, str, Tensor]]) -> Tensor:
-        return self.weights[[e for e, _, _ in parts], [self.column[name] for _, name, _ in parts]]
+        edges = index((e for e, _, _ in parts), self.weights)
+        return self.weights[edges, index((self.column[name] for _, name, _ in parts), self.weights)]
 
     def _grid_kernel(self, kernel: Tensor) -> Tensor:
         """(k, c, c) -> (k, c, 2 c): the first half of the outputs reads the even grid, the other the odd one."""

@@ -36,12 +36,17 @@ class _WeightedSum(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, weights: Tensor, free: int, *terms: Tensor) -> Tensor:
         plain, weighted = terms[:free], terms[free:]
-        values = weights.tolist()
+        # Numbers make the fastest sum, but to read them from a device would wait for it.
+        known = weights.device.type == "cpu"
+        values = weights.tolist() if known else weights.unbind()
         out = plain[0] + plain[1] if free > 1 else plain[0].clone() if free else weighted[0] * values[0]
         for term in plain[2:]:
             out += term
         for value, term in zip(values[not free :], weighted[not free :], strict=True):
-            out.add_(term, alpha=value)
+            if known:
+                out.add_(term, alpha=value)
+            else:
+                out.addcmul_(term, value)
         ctx.save_for_backward(*weighted)
         ctx.values, ctx.free = values, free
         return out

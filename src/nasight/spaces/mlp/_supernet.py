@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from nasight.spaces._groups import Group
+from nasight.spaces._placed import zeros_of
 from nasight.spaces._supernet import Supernet
 from nasight.spaces.mlp._network import Form
 
@@ -31,19 +32,21 @@ class MlpSupernet(Supernet):
 
     def _logits(self, x: Tensor, weights: Mapping[str, Tensor], skip_zeros: bool) -> Tensor:
         h = x.flatten(1) * self.input_factor
+        kept = (zeros_of(weights, "activations", skip_zeros) != 0).tolist()
+        skipping = (zeros_of(weights, "skips", skip_zeros) != 0).tolist() if "skips" in weights else []
         for layer, row in enumerate(weights["activations"].unbind(0)):
-            out = self.factor * self._mixture(self.matrices[layer](h), row, skip_zeros)
+            out = self.factor * self._mixture(self.matrices[layer](h), row, kept[layer] if skip_zeros else None)
             if layer:
                 skip = weights["skips"][layer - 1, 1]
-                out = out if skip_zeros and skip == 0 else torch.addcmul(out, skip, h)
+                out = out if skip_zeros and not skipping[layer - 1][1] else torch.addcmul(out, skip, h)
             h = out
         logits: Tensor = self.matrices[-1](h)
         return logits
 
-    def _mixture(self, z: Tensor, row: Tensor, skip_zeros: bool) -> Tensor:
+    def _mixture(self, z: Tensor, row: Tensor, kept: list[bool] | None) -> Tensor:
         total = None
-        for weight, activation in zip(row.unbind(0), self.activations, strict=True):
-            if skip_zeros and weight == 0:
+        for i, (weight, activation) in enumerate(zip(row.unbind(0), self.activations, strict=True)):
+            if kept is not None and not kept[i]:
                 continue
             term = activation(z)
             total = weight * term if total is None else torch.addcmul(total, weight, term)

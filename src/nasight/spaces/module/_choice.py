@@ -20,7 +20,8 @@ class Handed:
 
     label: str
     weights: Tensor
-    skip_zeros: bool
+    kept: tuple[bool, ...] | None = None
+    """The options whose weight is not zero, where the others are to be left out."""
 
 
 # Weights travel beside the call, not inside the modules: nothing is left behind when a pass ends or fails.
@@ -69,9 +70,9 @@ class Choice(nn.Module):
     def forward(self, *args: Any, **kwargs: Any) -> Tensor:
         handed = (_HANDED.get() or {}).get(self) or self._uniform()
         kept = list(range(len(self.names)))
-        if handed.skip_zeros:
+        if handed.kept is not None:
             # A row of zeros still has to give zeros of the right shape.
-            kept = [i for i, weight in enumerate(handed.weights.tolist()) if weight != 0] or [0]
+            kept = [i for i in kept if handed.kept[i]] or [0]
         total = handed.weights[kept[0]] * (first := self._output(kept[0], handed.label, args, kwargs))
         for i in kept[1:]:
             out = self._output(i, handed.label, args, kwargs)
@@ -95,7 +96,7 @@ class Choice(nn.Module):
         size = len(self.names)
         # As single numbers the weights take the precision of what they multiply.
         weights = torch.full((size,), 1 / size, dtype=torch.float64)
-        return Handed(self.name or f"of {', '.join(self.names)}", weights, skip_zeros=False)
+        return Handed(self.name or f"of {', '.join(self.names)}", weights)
 
     def extra_repr(self) -> str:
         return ", ".join(self.names)

@@ -8,6 +8,7 @@ from typing import ClassVar
 from torch import Tensor, nn
 
 from nasight.spaces._groups import Group
+from nasight.spaces._placed import zeros_of
 from nasight.spaces._supernet import Supernet
 from nasight.spaces.module._choice import Choice, Handed, handing
 
@@ -30,10 +31,10 @@ class ModuleSupernet(Supernet):
 
     def _logits(self, x: Tensor, weights: Mapping[str, Tensor], skip_zeros: bool) -> Tensor:
         (group,) = self.groups
-        rows = group.split(weights[group.name])
+        rows, known = group.split(weights[group.name]), group.split(zeros_of(weights, group.name, skip_zeros))
         handed = {
-            choice: Handed(label, row, skip_zeros)
-            for choice, label, row in zip(self.choices, group.rows, rows, strict=True)
+            choice: Handed(label, row, tuple((zeros != 0).tolist()) if skip_zeros else None)
+            for choice, label, row, zeros in zip(self.choices, group.rows, rows, known, strict=True)
         }
         with handing(handed):
             logits: Tensor = self.model(x)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from nasight.spaces._dropout import Dropout
 from nasight.spaces._groups import Group
+from nasight.spaces._placed import index, zeros_of
 from nasight.spaces._supernet import Supernet
 from nasight.spaces.fast._mix import images, rows, shuffle, weighted_sum
 from nasight.spaces.nasbench1shot1._network import OPERATIONS, ConvNormRelu, pooled_head
@@ -63,7 +64,9 @@ class NasBench1Shot1Supernet(Supernet):
         given = iter(self.groups[1].split(weights["inputs"]))
         # A place whose inputs are forced (node 1; node 2 of space 1) has no weights: it reads their plain sum.
         inputs = [operations.new_ones(i + 1) if forced else next(given) for i, forced in enumerate(self.forced)]
-        plan = Plan.of(operations, inputs, skip_zeros)
+        known = iter(self.groups[1].split(zeros_of(weights, "inputs", skip_zeros)))
+        read = [[1.0] * (i + 1) if forced else next(known).tolist() for i, forced in enumerate(self.forced)]
+        plan = Plan.of(zeros_of(weights, "operations", skip_zeros).tolist(), read, skip_zeros)
         cell = self._cell(MixedCell.plain, MixedCell.fast, weights, skip_zeros)
         if self.path != "plain":
             x = x.contiguous(memory_format=torch.channels_last)
@@ -90,9 +93,9 @@ class Plan:
     inputs: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, operations: Tensor, inputs: list[Tensor], skip_zeros: bool) -> Plan:
-        evaluated = [_kept(row, skip_zeros) for row in operations.tolist()]
-        read = [_kept(row.tolist(), skip_zeros) for row in inputs]
+    def of(cls, operations: list[list[float]], inputs: list[list[float]], skip_zeros: bool) -> Plan:
+        evaluated = [_kept(row, skip_zeros) for row in operations]
+        read = [_kept(row, skip_zeros) for row in inputs]
         filled, wanted = {0, *(node for node, found in enumerate(evaluated, 1) if found)}, set(read[-1])
         for node in range(len(evaluated), 0, -1):
             if node in wanted and node in filled:
@@ -184,10 +187,10 @@ class MixedCell(nn.Module):
                 continue
             read = list(plan.inputs[place])
             parts = [states[source] if source else projected[place] for source in read]
-            entering = images(weighted_sum([], inputs[place][read], parts) if parts else nothing, x)
+            entering = images(weighted_sum([], inputs[place][index(read, operations)], parts) if parts else nothing, x)
             through = entering[:, : self.active]
             terms = [rows(self._operation(o, place, through)) for o in plan.operations[place]]
-            mixed = weighted_sum([], operations[place, list(plan.operations[place])], terms)
+            mixed = weighted_sum([], operations[place, index(plan.operations[place], operations)], terms)
             if self.partial > 1:
                 whole = images(torch.cat([mixed, rows(entering[:, self.active :])], 1), x)
                 mixed = rows(shuffle(whole, self.partial))

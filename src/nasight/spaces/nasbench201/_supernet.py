@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from nasight.spaces._blocks import ResidualReduction, head, stem
 from nasight.spaces._dropout import Dropout, Masks
 from nasight.spaces._groups import Group
+from nasight.spaces._placed import index, zeros_of
 from nasight.spaces._supernet import CONSTANTS, Supernet
 from nasight.spaces.fast._depthwise import average_pool
 from nasight.spaces.fast._joined import joined
@@ -56,12 +57,13 @@ class NasBench201Supernet(Supernet):
         self, x: Tensor, weights: Mapping[str, Tensor], skip_zeros: bool, dropout: Dropout | None
     ) -> Tensor:
         operations = weights["operations"]
-        shares = torch.ones(len(EDGES), dtype=operations.dtype)
+        shares, known = operations.new_ones(len(EDGES)), zeros_of(weights, "operations", skip_zeros)
         if "edges" in weights:
             # The group lists the edges by target, as EDGES does.
             shares = weights["edges"]
             operations = operations * shares[:, None]
-        active = _active(operations, self.operations, skip_zeros)
+            known = known * zeros_of(weights, "edges", skip_zeros)[:, None]
+        active = _active(known, self.operations, skip_zeros)
         constants = weights.get(CONSTANTS)
         cell = self._cell(MixedCell.plain, MixedCell.fast, weights, skip_zeros)
         skips = [e for e in range(len(EDGES)) if "skip_connect" in active[e]]
@@ -159,7 +161,7 @@ class MixedCell(nn.Module):
             pools.append(rows(average_pool(node)) if pooled else node)
             entering = parts[source + 1]
             node = self._node(source + 1, nodes, pools, entering, weights, shares, active, masks, column)
-            nodes.append(node if constants is None else node + constants[list(INTO[source + 1])].sum())
+            nodes.append(node if constants is None else node + constants[index(INTO[source + 1], constants)].sum())
         return nodes[-1]
 
     def _convolutions(
@@ -174,8 +176,8 @@ class MixedCell(nn.Module):
         for group in groups:
             given = {
                 name: (
-                    self.kernels[name][leaving].flatten(0, 1),
-                    weights[leaving, column[name]].repeat_interleave(self.active),
+                    self.kernels[name][index(leaving, weights)].flatten(0, 1),
+                    weights[index(leaving, weights), column[name]].repeat_interleave(self.active),
                 )
                 for name, leaving in group.items()
             }
@@ -214,5 +216,5 @@ class MixedCell(nn.Module):
             mixed = rows(torch.zeros_like(nodes[0][:, : self.active]))
         if self.partial > 1:
             past = [rows(nodes[source][:, self.active :]) for source in range(target)]
-            mixed = torch.cat([mixed, weighted_sum([], shares[list(INTO[target])], past)], 1)
+            mixed = torch.cat([mixed, weighted_sum([], shares[index(INTO[target], shares)], past)], 1)
         return shuffle(images(mixed, nodes[0]), self.partial)

@@ -6,6 +6,7 @@ from nasight.studies.finding._find import find, resume_find
 from nasight.studies.finding._page import find_page
 from nasight.studies.finding._plan import Plan, Speed, plan
 from nasight.studies.finding._race import Agreement, Candidate, Entry, Outcome, Race
+from nasight.studies.finding._simulated import FindPolicy, TableFind
 from nasight.studies.finding._work import Recipe, Request, Trainings, shared
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Candidate",
     "Difference",
     "Entry",
+    "FindPolicy",
     "Outcome",
     "Plan",
     "Point",
@@ -22,6 +24,7 @@ __all__ = [
     "Recipe",
     "Request",
     "Speed",
+    "TableFind",
     "Trainings",
     "difference",
     "find",

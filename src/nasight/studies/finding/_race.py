@@ -95,8 +95,12 @@ class Race:
     left: dict[str, Left] = field(default_factory=dict)
     agreements: list[Agreement] = field(default_factory=list)
     rung: int = 0
-    joined: dict[str, int] = field(default_factory=dict)
-    """The rung on which each candidate began."""
+    _accuracies: dict[tuple[str, int], list[float]] = field(default_factory=dict, init=False, repr=False)
+    """Accuracies by architecture and rung: with thousands of candidates `outcomes` is too long to look through."""
+
+    def __post_init__(self) -> None:
+        for entry, outcome in self.outcomes.items():
+            self._accuracies.setdefault((entry.architecture, entry.rung), []).append(outcome.accuracy)
 
     def enter(self, candidates: Iterable[Candidate]) -> None:
         """Let candidates begin on the lowest rung; one that is there already gets another proposer."""
@@ -134,19 +138,19 @@ class Race:
             self.left[entry.architecture] = Left(entry.rung, "failed")
         else:
             self.outcomes[entry] = outcome
+            self._accuracies.setdefault((entry.architecture, entry.rung), []).append(outcome.accuracy)
 
     def accuracy(self, architecture: str, rung: int | None = None) -> float:
         """The mean accuracy of a candidate on a rung (this one); minus infinity where it has none."""
         rung = self.rung if rung is None else rung
-        found = [o.accuracy for e, o in self.outcomes.items() if (e.architecture, e.rung) == (architecture, rung)]
+        found = self._accuracies.get((architecture, rung), [])
         return float(np.mean(found)) if found else -math.inf
 
     def ranked(self, rung: int | None = None) -> list[Candidate]:
         """Candidates with an outcome on a rung (this one), the best first."""
         rung = self.rung if rung is None else rung
-        there = {e.architecture for e in self.outcomes if e.rung == rung}
         return sorted(
-            (c for c in self.candidates.values() if c.architecture in there),
+            (c for c in self.candidates.values() if (c.architecture, rung) in self._accuracies),
             key=lambda c: (-self.accuracy(c.architecture, rung), c.parameters, c.architecture),
         )
 
@@ -160,10 +164,10 @@ class Race:
             self.agreements.append(self._agreement(self.rung - 1))
         running = [c for c in self.ranked() if c.architecture not in self.left and not c.control]
         leader = self.ranked()[0]
-        kept = []
+        kept, deviation = [], self.seed_deviation()
         for place, candidate in enumerate(running):
             lower = place >= math.ceil(len(running) / 2)
-            if lower and self.behind(candidate, leader):
+            if lower and self.behind(candidate, leader, deviation):
                 self.left[candidate.architecture] = Left(self.rung, "behind")
             else:
                 kept.append(candidate)
@@ -181,20 +185,17 @@ class Race:
         if self.rung and len(self.agreements) < self.rung:
             self.agreements.append(self._agreement(self.rung - 1))
 
-    def behind(self, candidate: Candidate, leader: Candidate) -> bool:
+    def behind(self, candidate: Candidate, leader: Candidate, seed_deviation: float) -> bool:
         """Whether an interval says that the leader is better, on the rows that judge both."""
         a, b = (self.outcomes.get(Entry(c.architecture, self.rung, 0)) for c in (leader, candidate))
         if a is None or b is None or leader.architecture == candidate.architecture:
             return False
-        low, _ = paired_interval(a, b, seed_deviation=self.seed_deviation(), level=self.level)
+        low, _ = paired_interval(a, b, seed_deviation=seed_deviation, level=self.level)
         return low > 0
 
     def seed_deviation(self) -> float:
         """The standard deviation of an accuracy over seeds, from the candidates that were trained with several."""
-        groups: dict[tuple[str, int], list[float]] = {}
-        for entry, outcome in self.outcomes.items():
-            groups.setdefault((entry.architecture, entry.rung), []).append(outcome.accuracy)
-        several = [np.var(values, ddof=1) for values in groups.values() if len(values) > 1]
+        several = [np.var(values, ddof=1) for values in self._accuracies.values() if len(values) > 1]
         return float(np.sqrt(np.mean(several))) if several else 0.0
 
     def _agreement(self, rung: int) -> Agreement:
