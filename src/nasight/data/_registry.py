@@ -90,7 +90,7 @@ def register(data: DataFormat | Dataset | LoadData, name: str | None = None) -> 
 def formats() -> list[DataFormat]:
     """All formats in the order in which they are asked: the last one that was registered first, the built-in ones last.
 
-    >>> [known.name for known in formats()]
+    >>> [known.name for known in formats()][-2:]
     ['a folder of images', 'an .npz file']
     """
     return [thing for thing in reversed(list(REGISTERED.values())) if isinstance(thing, DataFormat)]

@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from nasight.gradients._signals import LayerCall
+from nasight.gradients._tape import LayerCall
 
 PATCHES = 2**19
 """Patches of a convolution up to this many numbers are copied out at once, more of them tap by tap."""

@@ -1,7 +1,12 @@
-"""Materialized Jacobians: for modules whose gradients cannot be contracted, and for coupled batch norm."""
+"""Materialized Jacobians: for modules whose gradients cannot be contracted, and for coupled batch norm.
+
+torch.func takes every example through the module alone. Where it cannot, or where an example alone is not what it is in
+the batch, there is one backward pass of the batch for every example.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -11,7 +16,8 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from nasight.errors import RequestError
-from nasight.gradients._signals import Statistics, Targets, learned, logits_of, norms_as, recording
+from nasight.gradients._guard import Mismatch, SlowGradients, Sums, factors, unequal
+from nasight.gradients._tape import Statistics, Targets, learned, logits_of, norms_as, recording
 
 
 def materialized(
@@ -24,10 +30,13 @@ def materialized(
 ) -> Iterator[Tensor]:
     """The gradients of the targets, one parameter after the other: (n, k, size).
 
+    A module that torch.func cannot take apart, or in which examples meet, has a backward pass of the batch for every
+    example and target instead, which is exact for any module, and a `SlowGradients` warning says so.
+
     Parameters
     ----------
     module : the network.
-    x : examples, (n, ...); each has a pass of its own (torch.func).
+    x : examples, (n, ...).
     batch_norm : "train" or "eval".
     targets : from the outputs (n, classes) and the labels to the numbers that are differentiated, (k, n).
     chunk : at most this many examples are differentiated at once.
@@ -38,23 +47,61 @@ def materialized(
     >>> weight
     tensor([[[1., 2.]]])
     """
-    with recording(module, batch_norm) as tape, torch.no_grad():
-        module(x)
+    with recording(module, batch_norm) as tape, torch.enable_grad():
+        rows = targets(logits_of(module(x)), y)
+        parameters = learned(module)
+        try:
+            parts = _by_example(module, x, y, targets, chunk, tape.statistics)
+            _check_parts(parts, rows, list(parameters.values()))
+        except Exception as error:  # the batch went through the module: what fails is this way, not the module
+            _say(module, error)
+            gradients = row_gradients(rows, list(parameters.values()))
+            sizes = [p.numel() for p in parameters.values()]
+            parts = [part.transpose(0, 1) for part in torch.split(gradients, sizes, 2)]
+    yield from parts
+
+
+def _by_example(
+    module: nn.Module, x: Tensor, y: Tensor | None, targets: Targets, chunk: int | None, statistics: Statistics
+) -> list[Tensor]:
+    """A pass of its own for every example, by torch.func: (n, k, size) of every parameter."""
     parameters = {name: p.detach() for name, p in learned(module).items()}
-    replay = _Replay(tape.statistics)
+    replay = _Replay(statistics)
 
     def one(parameters: dict[str, Tensor], example: Tensor, label: Tensor | None) -> Tensor:
         replay.used.clear()
         out = torch.func.functional_call(module, parameters, (example[None],))
         return targets(logits_of(out), None if label is None else label[None])[:, 0]
 
-    with norms_as(module, replay.norm):
+    with norms_as(module, replay.norm), warnings.catch_warnings():
+        # An operation without a rule of its own is taken in a loop: slower, and right.
+        warnings.filterwarnings("ignore", "There is a performance drop", UserWarning)
         jacobian = torch.func.vmap(
             torch.func.jacrev(one), in_dims=(None, 0, None if y is None else 0), chunk_size=chunk
         )
         found: dict[str, Tensor] = jacobian(parameters, x, y)
-    for gradient in found.values():  # (n, k, ...)
-        yield gradient.flatten(2) if gradient.dim() > 2 else gradient[:, :, None]
+    return [gradient.flatten(2) if gradient.dim() > 2 else gradient[:, :, None] for gradient in found.values()]
+
+
+def _check_parts(parts: list[Tensor], rows: Tensor, parameters: list[nn.Parameter]) -> None:
+    """Refuse gradients of examples alone that do not add up to those of the batch (`_guard`)."""
+    if not rows.requires_grad:
+        return
+    c = factors(rows)
+    sums = torch.autograd.grad((c * rows).sum(), parameters, retain_graph=True, allow_unused=True)
+    compared = list[Sums]()
+    for part, total in zip(parts, sums, strict=True):
+        weighted = c.t()[:, :, None] * part
+        expected = torch.zeros_like(part[0, 0]) if total is None else total.flatten()
+        compared.append((weighted.sum((0, 1)), expected, weighted.square().sum()))
+    if unequal(compared) is not None:
+        raise Mismatch("an example alone has other gradients than in the batch")
+
+
+def _say(module: nn.Module, error: Exception) -> None:
+    why = str(error) if isinstance(error, Mismatch) else f"{type(error).__name__}: {str(error).splitlines()[0][:80]}"
+    text = f"{type(module).__name__} takes one backward pass of the batch for every example and output ({why})"
+    warnings.warn(text, SlowGradients, stacklevel=4)
 
 
 class _Replay:
@@ -89,16 +136,20 @@ def coupled(
     y : labels, (n,).
     """
     with torch.enable_grad():
-        rows = targets(logits_of(module(x)), y)
-        flat = rows.flatten()
-        if not parameters or not flat.requires_grad:
-            raise RequestError("the network's outputs depend on no parameter, so they have no kernel")
-        gradients = []
-        for value in flat:
-            grads = torch.autograd.grad(value, parameters, retain_graph=True, allow_unused=True)
-            filled = [torch.zeros_like(p) if g is None else g for g, p in zip(grads, parameters, strict=True)]
-            gradients.append(torch.cat([g.flatten() for g in filled]))
-        return torch.stack(gradients).view(*rows.shape, -1)
+        return row_gradients(targets(logits_of(module(x)), y), parameters)
+
+
+def row_gradients(rows: Tensor, parameters: Sequence[Tensor]) -> Tensor:
+    """The gradient of each of `rows`, (k, n), by a backward pass of its own: (k, n, size)."""
+    flat = rows.flatten()
+    if not parameters or not flat.requires_grad:
+        raise RequestError("the network's outputs depend on no parameter, so they have no kernel")
+    gradients = []
+    for value in flat:
+        grads = torch.autograd.grad(value, parameters, retain_graph=True, allow_unused=True)
+        filled = [torch.zeros_like(p) if g is None else g for g, p in zip(grads, parameters, strict=True)]
+        gradients.append(torch.cat([g.flatten() for g in filled]))
+    return torch.stack(gradients).view(*rows.shape, -1)
 
 
 def coupled_norm(layer: _BatchNorm, x: Tensor) -> Tensor:

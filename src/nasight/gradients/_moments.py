@@ -15,7 +15,8 @@ from torch import Tensor, nn
 from nasight.errors import RequestError
 from nasight.gradients._contract import Layer, square_norms
 from nasight.gradients._jacobians import coupled, coupled_norm, materialized
-from nasight.gradients._signals import NotContractible, Targets, check_batch_norm, learned, norms_as, signals
+from nasight.gradients._signals import signals
+from nasight.gradients._tape import NotContractible, Targets, check_batch_norm, learned, norms_as
 
 Loss = Callable[..., Tensor]
 """`loss(outputs)`, or `loss(outputs, y)` where labels are given: one number per example, (n,)."""

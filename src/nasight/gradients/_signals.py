@@ -1,176 +1,22 @@
 """What enters every layer of a network and what comes back to it: one forward and one backward pass.
 
 The gradient of an example with respect to a layer's weights is a contraction of the two, so that Gram matrices and
-norms of such gradients need no Jacobian. It holds where examples do not meet on their way: batch norm is therefore
-run with statistics that count as constants.
+norms of such gradients need no Jacobian. It holds where examples do not meet on their way and only a layer itself uses
+its parameters, which a second backward pass checks (`_guard`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.autograd.graph import GradientEdge, get_gradient_edge
-from torch.nn.modules.batchnorm import _BatchNorm
 
-from nasight.errors import RequestError
-
-BATCH_NORMS = ("train", "eval", "coupled")
-NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
-# Exactly these types: a subclass may compute something else with the same parameters.
-LAYERS = (nn.Linear, nn.Conv2d, *NORMS)
-
-
-@dataclass(slots=True)
-class LayerCall:
-    """One use of a layer: its input, and where in the graph the gradient of its output is found."""
-
-    layer: nn.Module
-    x: Tensor
-    edge: GradientEdge
-    mean: Tensor | None = None
-    inverse: Tensor | None = None
-    """Of a batch norm: the mean it subtracted and the inverse deviation it multiplied with, (channels,)."""
-
-
-class NotContractible(Exception):
-    """Why the gradients of this module cannot be contracted layer by layer."""
-
-
-class _FrozenNorm(torch.autograd.Function):
-    """Batch norm with the statistics of the batch, through which no gradient flows."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float) -> Any:
-        out, mean, inverse = torch.native_batch_norm(x, weight, bias, None, None, True, 0.0, eps)
-        ctx.save_for_backward(x, weight, mean, inverse)
-        ctx.mark_non_differentiable(mean, inverse)
-        return out, mean, inverse
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        x, weight, mean, inverse = ctx.saved_tensors
-        grad: Tensor = grads[0]
-        needs_x, needs_weight, needs_bias, _ = ctx.needs_input_grad
-        shape = (1, -1, *[1] * (x.dim() - 2))
-        others = [d for d in range(x.dim()) if d != 1]
-        scale = inverse if weight is None else inverse * weight
-        normalized = (x - mean.view(shape)) * inverse.view(shape) if needs_weight else None
-        return (
-            grad * scale.view(shape) if needs_x else None,
-            None if normalized is None else (grad * normalized).sum(others),
-            grad.sum(others) if needs_bias else None,
-            None,
-        )
-
-
-Statistics = dict[nn.Module, list[tuple[Tensor, Tensor]]]
-"""Of every batch norm, call by call: the mean it subtracted and the inverse deviation it multiplied with."""
-Targets = Callable[[Tensor, Tensor | None], Tensor]
-"""From the outputs (n, classes) and the labels, if any, to the numbers that are differentiated, (k, n)."""
-Forward = Callable[[_BatchNorm, Tensor], Tensor]
-
-
-class Tape:
-    """The calls of every layer with parameters, in their order, and the statistics of every batch norm."""
-
-    def __init__(self, batch_norm: str) -> None:
-        self.batch_norm = batch_norm
-        self.calls: list[LayerCall] = []
-        self.statistics: Statistics = {}
-
-    def remember(self, layer: nn.Module, args: tuple[Any, ...], out: Tensor) -> Tensor:
-        if out.requires_grad:
-            # A view that is then changed in place would leave the graph, and its edge with it.
-            out = out.clone() if out._is_view() else out
-            self.calls.append(LayerCall(layer, args[0].detach(), get_gradient_edge(out)))
-        return out
-
-    def norm(self, layer: _BatchNorm, x: Tensor) -> Tensor:
-        mean, var = layer.running_mean, layer.running_var
-        if self.batch_norm == "eval" and mean is not None and var is not None:
-            inverse = torch.rsqrt(var + layer.eps)
-            out = F.batch_norm(x, mean, var, layer.weight, layer.bias, False, 0.0, layer.eps)
-        else:
-            out, mean, inverse = _FrozenNorm.apply(x, layer.weight, layer.bias, layer.eps)  # type: ignore[no-untyped-call]
-        self.statistics.setdefault(layer, []).append((mean, inverse))
-        if out.requires_grad:
-            self.calls.append(LayerCall(layer, x.detach(), get_gradient_edge(out), mean, inverse))
-        return out
-
-
-@contextmanager
-def norms_as(module: nn.Module, forward: Forward) -> Iterator[None]:
-    """Inside, all is in evaluation mode (no dropout) and batch norms compute `forward`; afterwards all is as before.
-
-    Parameters
-    ----------
-    module : the network.
-    forward : (batch norm, its input) -> its output, such as `coupled_norm`.
-    """
-    modes = [(part, part.training) for part in module.modules()]
-    norms = [part for part in module.modules() if type(part) in NORMS]
-    try:
-        module.eval()
-        for norm in norms:
-            norm.forward = partial(forward, norm)  # type: ignore[arg-type]
-        yield
-    finally:
-        for norm in norms:
-            norm.__dict__.pop("forward", None)
-        for part, training in modes:
-            part.training = training
-
-
-@contextmanager
-def recording(module: nn.Module, batch_norm: str) -> Iterator[Tape]:
-    """Inside, every use of a layer with parameters is written down.
-
-    Batch norms use the statistics of the batch, as constants, with `batch_norm="train"`; with "eval" the running
-    ones, where they have any. Running statistics are left as they are.
-    """
-    tape = Tape(batch_norm)
-    hooked = [part for part in module.modules() if type(part) in LAYERS and type(part) not in NORMS]
-    handles = [part.register_forward_hook(tape.remember) for part in hooked]
-    try:
-        with norms_as(module, tape.norm):
-            yield tape
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
-def check_batch_norm(batch_norm: str) -> None:
-    """Refuse what is not "train", "eval" or "coupled"."""
-    if batch_norm not in BATCH_NORMS:
-        raise RequestError(f"batch_norm must be one of {', '.join(BATCH_NORMS)}, got {batch_norm!r}")
-
-
-def logits_of(out: Any) -> Tensor:
-    """The outputs (n, classes) in `out`, what a network returns: of several, as with an auxiliary head, the first.
-
-    >>> logits_of((torch.zeros(4, 3), None)).shape
-    torch.Size([4, 3])
-    """
-    first = out[0] if isinstance(out, tuple) else out
-    if not isinstance(first, Tensor) or first.dim() == 0:
-        raise RequestError(f"a network must return a tensor with a row for each example, got {type(first).__name__}")
-    return first.flatten(1) if first.dim() > 1 else first[:, None]
-
-
-def learned(module: nn.Module) -> dict[str, nn.Parameter]:
-    """The parameters of a module that a gradient is taken of, by their names.
-
-    >>> list(learned(nn.Linear(2, 1)))
-    ['weight', 'bias']
-    """
-    return {name: p for name, p in module.named_parameters() if p.requires_grad}
+from nasight.gradients._guard import LayerGuard, Mismatch, SlowGradients, factors
+from nasight.gradients._tape import LAYERS, LayerCall, NotContractible, Targets, learned, logits_of, recording
 
 
 def _check_layers(module: nn.Module) -> None:
@@ -188,16 +34,9 @@ def _check_layers(module: nn.Module) -> None:
             raise NotContractible(f"padding mode {part.padding_mode!r}")
 
 
-def _check_calls(module: nn.Module, calls: list[LayerCall], total: Tensor, examples: int) -> None:
-    """Refuse what the calls do not cover: other leading dimensions, parameters used outside their layer."""
+def _check_rows(calls: list[LayerCall], examples: int) -> None:
     if any(call.x.shape[0] != examples for call in calls):
         raise NotContractible("a layer's input has not one row for each example")
-    called = {id(call.layer) for call in calls}
-    silent = [p for m in module.modules() if id(m) not in called for p in m.parameters(False) if p.requires_grad]
-    if silent and total.requires_grad:
-        grads = torch.autograd.grad(total, silent, retain_graph=True, allow_unused=True)
-        if any(g is not None for g in grads):
-            raise NotContractible("a parameter is used without its layer being called")
 
 
 @dataclass(slots=True)
@@ -230,15 +69,39 @@ def signals(
     _check_layers(module)
     with recording(module, batch_norm) as tape, torch.enable_grad():
         rows = targets(logits_of(module(x)), y)
-        _check_calls(module, tape.calls, rows.sum(), len(x))
-        wanted: list[Any] = [*(call.edge for call in tape.calls), *parameters]
+        calls = list(tape.calls)  # a checkpointed part is run again, and written down again, in backward passes
+        _check_rows(calls, len(x))
+        guard, c = _guard(module, rows)
+        wanted: list[Any] = [*(call.edge for call in calls), *parameters]
         for i, row in enumerate(rows):
             if not wanted or not row.requires_grad:
                 yield Signals([], [None] * len(parameters))
                 continue
-            grads = torch.autograd.grad(row.sum(), wanted, retain_graph=i + 1 < len(rows), allow_unused=True)
+            last = i + 1 == len(rows)
+            grads = torch.autograd.grad(row.sum(), wanted, retain_graph=not last, allow_unused=True)
             layers: dict[nn.Module, list[tuple[LayerCall, Tensor]]] = {}
-            for call, grad in zip(tape.calls, grads, strict=False):
+            for call, grad in zip(calls, grads, strict=False):
                 if grad is not None:
                     layers.setdefault(call.layer, []).append((call, grad))
-            yield Signals(list(layers.values()), list(grads[len(tape.calls) :]))
+                    guard.add(call, grad, c[i])
+            if last:
+                _check(guard, module)
+            yield Signals(list(layers.values()), list(grads[len(calls) :]))
+
+
+def _check(guard: LayerGuard, module: nn.Module) -> None:
+    try:
+        guard.check()
+    except Mismatch as error:
+        text = f"{type(module).__name__} is not taken layer by layer, but by a slower way: {error}"
+        warnings.warn(text, SlowGradients, stacklevel=2)
+        raise
+
+
+def _guard(module: nn.Module, rows: Tensor) -> tuple[LayerGuard, Tensor]:
+    """Autograd's gradients of the sum of all targets, each with a factor of its own, and these factors, (k, n)."""
+    c, parameters = factors(rows), list(learned(module).values())
+    sums: Sequence[Tensor | None] = [None] * len(parameters)
+    if parameters and rows.requires_grad:
+        sums = torch.autograd.grad((c * rows).sum(), parameters, retain_graph=True, allow_unused=True)
+    return LayerGuard(dict(zip(parameters, sums, strict=True))), c

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from nasight.errors import RequestError
 from nasight.kernels import _scores as s
+from nasight.kernels._initial import INITS
 from nasight.registry import Registry
 
 Metric = Callable[[nn.Module, Tensor, Tensor], float]
@@ -40,6 +41,7 @@ class Score:
         beyond all others by default.
     ranks : names of other scores; this one is then the sum of the ranks by them.
     thin : measured on the smallest network of the space and noise of 3 x 3 pixels, where patterns can coincide.
+    init : initial weights, "own" for those that the network draws itself; see `INITS`.
     """
 
     name: str
@@ -52,10 +54,13 @@ class Score:
     worst: float | None = None
     ranks: tuple[str, ...] = ()
     thin: bool = False
+    init: str = "own"
 
     def __post_init__(self) -> None:
         if self.direction not in ("high", "low"):
             raise RequestError(f"direction must be 'high' or 'low', got {self.direction!r}")
+        if self.init not in INITS:
+            raise RequestError(f"initial weights must be one of {', '.join(INITS)}, got {self.init!r}")
         if self.function is None and not self.ranks:
             raise RequestError(f"score {self.name!r} needs a function, or the names of scores whose ranks it sums")
 

@@ -16,6 +16,7 @@ from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 
 from nasight.data import Dataset, batches, prepare
 from nasight.errors import RequestError
+from nasight.kernels._initial import reinitialize
 from nasight.kernels._score_table import Score
 from nasight.kernels._scored import Line
 from nasight.kernels._scores import NoScore
@@ -112,4 +113,5 @@ def _network(job: ScoreJob, space: Space, text: str, row: Score) -> tuple[nn.Mod
         y, size = torch.zeros(batch, dtype=torch.int64), {**size, **space.thin_size}
     with seeded(job.seed, "initial weights"):
         network = space.network(space.parse(text), tuple(x.shape[1:]), job.classes, **size)
+        network = reinitialize(network, row.init)
     return network, x[:batch], y[:batch]
