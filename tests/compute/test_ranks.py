@@ -152,7 +152,7 @@ def test_the_first_rank_alone_prints_and_writes(nursery: RankNursery, tmp_path: 
     assert errors[0].count("already holds a run") == 1
     assert errors[1] == ""
     assert nursery.command(tmp_path / "score", 2, "score", "--data", "digits")[2][0].startswith(
-        "nasight: torchrun is for find, search, train"
+        "nasight: torchrun is for search, train"
     )
 
 

@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(status)
 
 
-RANKED = ("find", "search", "train")
+RANKED = ("search", "train")
 """Commands that several ranks carry out together."""
 
 
