@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nasight.cli._cell_text import comparison_table, design_object, design_text
-from nasight.cli._shared import DataFolder, Json, counting, examples, option, plain
+from nasight.cli._shared import Cluster, DataFolder, Json, counting, examples, option, plain
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ def cell(
         int, typer.Option(help="The choice of variants follows from it, or the network and plane of a landscape.")
     ] = 0,
     workers: Annotated[int | None, option("Processes (default: as many as cores).", metavar="N")] = None,
+    cluster: Cluster = None,
     out: Annotated[
         str | None,
         option(
@@ -108,7 +109,7 @@ def cell(
         raise RequestError(f"--seeds must be at least 1, got {seeds}")
     if variants is None:
         shown = adapted(design) if widest else design
-        found = _landscape(shown, data, protocol, _rates(lr)[0], points, seed, out, data_folder, workers)
+        found = _landscape(shown, data, protocol, _rates(lr)[0], points, seed, out, data_folder, workers, cluster)
         typer.echo(json.dumps(found) if as_json else _landscape_text(found))
         return
     if landscape:
@@ -116,7 +117,7 @@ def cell(
     chosen = _variants(design, variants, kind, which, distinct_inputs, seed)
     designs = [design, *([replace(adapted(design), name=f"{design.name} widest")] if widest else []), *chosen]
     folder = out or f"runs/{_file_name(design.name)}-{kind}"
-    compared = _train(designs, data, protocol, _rates(lr), range(seeds), folder, data_folder, workers)
+    compared = _train(designs, data, protocol, _rates(lr), range(seeds), folder, data_folder, workers, cluster)
     found = {
         **design_object(design),
         "svg": _draw(design, Path(folder) / "cell.svg"),
@@ -146,10 +147,12 @@ def _train(
     folder: str,
     data_folder: str | None,
     workers: int | None,
+    cluster: str | None,
 ) -> Comparison:
+    from nasight.compute import cluster as cluster_at
     from nasight.studies import compare_cells
 
-    with counting("trained", "trainings finished", transient=True) as report:
+    with cluster_at(cluster) as executor, counting("trained", "trainings finished", transient=True) as report:
         try:
             return compare_cells(
                 designs,
@@ -159,6 +162,7 @@ def _train(
                 seeds=seeds,
                 out=folder,
                 data_folder=data_folder,
+                executor=executor,
                 workers=workers,
                 progress=report,
             )
@@ -177,8 +181,10 @@ def _landscape(
     out: str | None,
     data_folder: str | None,
     workers: int | None,
+    cluster: str | None,
 ) -> dict[str, Any]:
     from nasight.anatomy import landscape_run
+    from nasight.compute import cluster as cluster_at
     from nasight.report import landscape_pictures
     from nasight.studies import trained_cell
 
@@ -187,9 +193,19 @@ def _landscape(
         training, network, dataset = trained_cell(
             design, data, out=folder, protocol=protocol, lr=lr, seed=seed, data_folder=data_folder
         )
-        with counting("rows", "rows of the landscape finished", transient=True) as report:
+        with (
+            cluster_at(cluster) as executor,
+            counting("rows", "rows of the landscape finished", transient=True) as report,
+        ):
             measured = landscape_run(
-                network, dataset, out=folder / "landscape", seed=seed, points=points, workers=workers, progress=report
+                network,
+                dataset,
+                out=folder / "landscape",
+                seed=seed,
+                points=points,
+                executor=executor,
+                workers=workers,
+                progress=report,
             )
     except KeyboardInterrupt:
         typer.echo(f"stopped; the same command resumes what is in {folder}", err=True)

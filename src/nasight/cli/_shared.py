@@ -51,6 +51,14 @@ DataFolder = Annotated[
         group=MACHINE,
     ),
 ]
+Cluster = Annotated[
+    str | None,
+    option(
+        "Spread it over a Dask cluster: tcp://HOST:PORT, FILE.json of a scheduler, or local:N to start N workers here.",
+        metavar="ADDRESS",
+        group=MACHINE,
+    ),
+]
 Json = Annotated[bool, choice("One JSON object on standard output and nothing else.", "--json", group=OUTPUT)]
 DATA = "A data set by name, an .npz file or an image folder."
 CELLS = "Cells (nasbench201, nasbench1shot1: in each of three stages)."

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nasight.cli._shared import DataFolder, Json, counting, examples
+from nasight.cli._shared import Cluster, DataFolder, Json, counting, examples
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ def race(
             metavar="N,...",
         ),
     ] = None,
+    cluster: Cluster = None,
     table: Source = None,
     folder: DataFolder = None,
     as_json: Json = False,
@@ -106,12 +107,13 @@ def race(
         return
     if "find" in names:
         raise RequestError("find races on a simulated cluster: add --workers 1,10,100")
+    from nasight.compute import cluster as cluster_at
     from nasight.report import race_page, race_text
     from nasight.runs import write_atomic
     from nasight.tables import load
     from nasight.tables import race as start
 
-    with counting("trials", "trials") as progress:
+    with cluster_at(cluster) as executor, counting("trials", "trials") as progress:
         outcome = start(
             names,
             table=load(table, folder=folder),
@@ -121,6 +123,7 @@ def race(
             seed=seed,
             runs=folders,
             out=out,
+            executor=executor,
             workers=processes,
             progress=progress,
         )

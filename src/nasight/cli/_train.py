@@ -17,6 +17,7 @@ from nasight.cli._shared import (
     WHAT,
     Cells,
     Channels,
+    Cluster,
     DataFolder,
     Json,
     Layers,
@@ -83,6 +84,7 @@ def train(
         int | None, option("Threads of each training (default: all, divided).", metavar="N", group=MACHINE)
     ] = None,
     slices: Annotated[int | None, setting(SearchOptions, "slices")] = None,
+    cluster: Cluster = None,
     data_folder: DataFolder = None,
     out: Annotated[
         str | None,
@@ -94,6 +96,7 @@ def train(
 
     The same command resumes what a kill left unfinished, and reads what is finished.
     """
+    from nasight.compute import cluster as cluster_at
     from nasight.studies import trainable
     from nasight.training import settings_for, train_seeds
 
@@ -130,7 +133,7 @@ def train(
     resolved = settings_for(what.space, preset, **settings)
     judge = "test" if resolved.validation == "test" and what.data.test_y is not None else "held out"
     try:
-        with _progress(numbers, resolved.epochs, judge) as progress:
+        with cluster_at(cluster) as executor, _progress(numbers, resolved.epochs, judge) as progress:
             summary = train_seeds(
                 what.space,
                 what.arch,
@@ -138,6 +141,7 @@ def train(
                 seeds=numbers,
                 preset=preset,
                 out=what.out,
+                executor=executor,
                 workers=workers,
                 threads=threads,
                 slices=slices,

@@ -10,6 +10,7 @@ from nasight.data._maps import chunks, extent, is_mapped, open_map, take
 from nasight.data._registry import REGISTERED as FORMATS
 from nasight.data._registry import DataFormat, formats, register
 from nasight.data._rows import Rows, rows
+from nasight.data._sent import SentData
 from nasight.data._sources import data_folder
 from nasight.data._split import split_indices
 from nasight.data._unlabeled import holds_rows, image_files, read_image, read_rows
@@ -24,6 +25,7 @@ __all__ = [
     "Loader",
     "Prepared",
     "Rows",
+    "SentData",
     "augment",
     "available",
     "batches",

@@ -11,7 +11,8 @@ from typing import Any
 
 from torch import nn
 
-from nasight.compute import cores
+from nasight.compute import cores, is_remote
+from nasight.data import Dataset, SentData
 from nasight.data import load as load_data
 from nasight.errors import RequestError
 from nasight.runs import DataRecord, RunFolder, data_of
@@ -75,13 +76,13 @@ def find(
     if limit.more:
         raise RequestError("a budget with + is for a find that is there: nasight.resume_find(out, budget='+20m')")
     loaded = load_data(data, folder=data_folder)
-    dataset = with_test_part(loaded)
+    dataset, sent = with_test_part(loaded), _sent(loaded, executor)
     images = len(dataset.inputs) == 3
     found, name, options = chosen_space(space if space is not None else DEFAULT_SPACES[not images], None, none=None)
     preset = "small" if limit.seconds is None or limit.seconds >= 1_200 else "tiny"
     if target is not None and found.train_size(target) is None:
         raise RequestError(f"space {found.name!r} has no preset {target!r} to train for later")
-    row = method_row(method or ("gaea-pc-darts" if found.partial_channels and found.edge_weights else "gaea-darts"))
+    row = method_row(method or default_method(found))
     settings = FindSettings(
         space=name,
         space_options=options,
@@ -105,12 +106,17 @@ def find(
     journal = Journal(folder.path)
     journal.put("budget 0", asdict(limit))
     try:
-        return Finder(folder, journal, settings, found, dataset, baseline, executor, progress).run()
+        return Finder(folder, journal, settings, found, dataset, baseline, executor, progress, sent).run()
     except RequestError:
         if not any(key.startswith("training ") for key in journal):
             # Nothing was trained: there is nothing to resume.
             shutil.rmtree(folder.path, ignore_errors=True)
         raise
+
+
+def default_method(space: Space) -> str:
+    """The method of the proposing searches where none is named."""
+    return "gaea-pc-darts" if space.partial_channels and space.edge_weights else "gaea-darts"
 
 
 def resume_find(
@@ -143,5 +149,10 @@ def resume_find(
     if space is None and settings.space == "module":
         raise RequestError(f"the find in {folder.path} is of a model of your own: give it again as space=")
     found = load_space(settings.space, **settings.space_options) if space is None else load_space(space)
-    dataset = with_test_part(data_of(folder, settings.data, data, data_folder=data_folder))
-    return Finder(folder, journal, settings, found, dataset, baseline or settings.baseline, executor, progress).run()
+    loaded = data_of(folder, settings.data, data, data_folder=data_folder)
+    dataset, sent, beside = with_test_part(loaded), _sent(loaded, executor), baseline or settings.baseline
+    return Finder(folder, journal, settings, found, dataset, beside, executor, progress, sent).run()
+
+
+def _sent(data: Dataset, executor: Executor | None) -> SentData | None:
+    return SentData.of(data, with_test_part) if is_remote(executor) else None

@@ -19,7 +19,7 @@ from torch import nn
 
 from nasight.architecture import Architecture
 from nasight.compute import process_pool
-from nasight.data import Dataset, split_indices
+from nasight.data import Dataset, SentData, split_indices
 from nasight.errors import RequestError, RunError
 from nasight.kernels import score
 from nasight.reproducible import generator_for
@@ -148,7 +148,10 @@ class Finder:
         baseline: str | Callable[[], nn.Module] | None,
         executor: Executor | None,
         progress: Event | None,
+        sent: SentData | None = None,
     ) -> None:
+        self.sent = sent
+        """For an executor on other machines: where they find the data."""
         self.folder, self.journal, self.s, self.space, self.data = folder, journal, settings, space, data
         self.executor, self.tell = executor, progress or _silent
         self.clock = Clock(journal)
@@ -184,7 +187,7 @@ class Finder:
     def _run(self) -> Answer:
         with ExitStack() as stack:
             stack.enter_context(self.folder.writing())
-            data = stack.enter_context(shared(self.data))
+            data = self.sent or stack.enter_context(shared(self.data))
             self.trainings = Trainings(self.spaces, data)
             self.searches = Searches(self.searched, data)
             executor = self.executor
