@@ -59,6 +59,8 @@ PRECISION = "32, or products in bf16 or 16 bits; architecture weights and batch 
 class SearchOptions(TypedDict, total=False):
     """Every setting that `nasight.search` takes by name; one that is not given, or None, follows from the preset."""
 
+    label: Annotated[str, Setting("The column of a table that is asked for (default: label, or the last).", WHAT)]
+    task: Annotated[str, Setting("classes, labels or numbers (default: what the labels look like).", WHAT)]
     none: Annotated[bool, Setting("Whether `none` is an operation (nasbench201: not by default).", WHAT)]
     space_options: Annotated[dict[str, Any], Setting("Options of the space, such as layers=3 for mlp.", WHAT)]
     examples: Annotated[int, Setting("At most this many training examples.", LENGTH, "N")]
@@ -88,7 +90,19 @@ class SearchOptions(TypedDict, total=False):
         Setting("Learning rate of the architecture (default: the published one, scaled by 1/sqrt(steps)).", LEARNING),
     ]
     arch_clip: Annotated[float, Setting("Largest gradient norm of the architecture (default: any).", LEARNING)]
-    augment: Annotated[bool, Setting("Random crops and flips, as the data set allows.", LEARNING)]
+    augment: Annotated[
+        bool | Callable[[Any], Any],
+        Setting("Random crops and flips, as the data set allows; in Python also a function of a batch.", LEARNING),
+    ]
+    class_weights: Annotated[
+        str, Setting("balanced: every class counts alike in the loss, however many rows it has.", LEARNING)
+    ]
+    metric: Annotated[
+        str | Callable[[Any, Any], Any],
+        Setting("The score: accuracy, balanced accuracy, F1, R2; in Python also (predictions, y) -> score.", LEARNING),
+    ]
+    loss: Annotated[Callable[[Any, Any], Any], Setting("Python only: (outputs, y) -> the mean loss.", LEARNING)]
+    optimizer: Annotated[Callable[[Any], Any], Setting("Python only: parameters -> a torch optimizer.", LEARNING)]
     candidates: Annotated[
         int,
         Setting("Architectures that compete at the end (rs-ws, ...), or are scored (eigen, knas, ...).", LEARNING, "N"),
@@ -120,6 +134,8 @@ class SearchOptions(TypedDict, total=False):
 class TrainOptions(TypedDict, total=False):
     """Every setting that `nasight.train` takes by name; one that is not given follows from the preset."""
 
+    label: Annotated[str, Setting("The column of a table that is asked for (default: label, or the last).", WHAT)]
+    task: Annotated[str, Setting("classes, labels or numbers (default: what the labels look like).", WHAT)]
     epochs: Annotated[int, Setting("Epochs of each training.", LENGTH, "N")]
     examples: Annotated[int, Setting("Learn from at most this many examples.", LENGTH, "N")]
     share: Annotated[float, Setting("Learn from a share of the examples instead.", LENGTH, "0..1")]
@@ -137,7 +153,19 @@ class TrainOptions(TypedDict, total=False):
     nesterov: Annotated[bool, Setting("Nesterov's form of the momentum.", LEARNING)]
     weight_decay: Annotated[float, Setting("Weight decay.", LEARNING)]
     clip: Annotated[float | None, Setting("Largest gradient norm.", LEARNING)]
-    augment: Annotated[bool, Setting("Random crops and flips, as the data set allows.", LEARNING)]
+    augment: Annotated[
+        bool | Callable[[Any], Any],
+        Setting("Random crops and flips, as the data set allows; in Python also a function of a batch.", LEARNING),
+    ]
+    class_weights: Annotated[
+        str, Setting("balanced: every class counts alike in the loss, however many rows it has.", LEARNING)
+    ]
+    metric: Annotated[
+        str | Callable[[Any, Any], Any],
+        Setting("The score: accuracy, balanced accuracy, F1, R2; in Python also (predictions, y) -> score.", LEARNING),
+    ]
+    loss: Annotated[Callable[[Any, Any], Any], Setting("Python only: (outputs, y) -> the mean loss.", LEARNING)]
+    optimizer: Annotated[Callable[[Any], Any], Setting("Python only: parameters -> a torch optimizer.", LEARNING)]
     cutout: Annotated[int, Setting("Side of the hole cut out of images.", LEARNING, "PIXELS")]
     auxiliary: Annotated[bool, Setting("A second head that helps training (darts).", LEARNING)]
     drop_path: Annotated[float, Setting("Probability of dropping a path at the end (darts).", LEARNING)]

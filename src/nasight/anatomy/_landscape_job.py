@@ -77,7 +77,7 @@ def landscape_run(
     fewer), normalized as in training. `settings` are those of `landscape`. The same call resumes what a killed one
     left; finished, it is read.
     """
-    dataset = load(data, folder=data_folder)
+    dataset = load(data, folder=data_folder).with_classes("a landscape")
     x, y = _examples(dataset, part, examples, seed)
     found = landscape(
         model,

@@ -41,6 +41,12 @@ EXAMPLES = examples(
 
 def find(
     data: Annotated[str, choice(_shared.DATA, group=WHAT)] = "digits",
+    label: Annotated[
+        str | None, option("The column of a table that is asked for (default: label, or the last).", group=WHAT)
+    ] = None,
+    task: Annotated[
+        str | None, option("classes, labels or numbers (default: what the labels look like).", group=WHAT)
+    ] = None,
     space: Annotated[
         str | None,
         option("A space by name, or FILE.py:NAME (default: nasbench201 for images, mlp for vectors).", group=WHAT),
@@ -64,6 +70,12 @@ def find(
     target: Annotated[
         str | None,
         option("What is found will be trained later with this preset: limits count at its size.", group=LENGTH),
+    ] = None,
+    class_weights: Annotated[
+        str | None, option("balanced: every class counts alike in the loss.", metavar="balanced", group=WHAT)
+    ] = None,
+    metric: Annotated[
+        str | None, option("The score that decides: accuracy, balanced-accuracy, F1, exact-match, R2.", group=WHAT)
     ] = None,
     max_params: Annotated[str | None, option("At most this many parameters.", metavar="300k", group=LIMITS)] = None,
     max_latency: Annotated[
@@ -109,6 +121,7 @@ def find(
             return
         if resume is not None:
             fixed = {
+                "--label": label, "--task": task, "--class-weights": class_weights, "--metric": metric,
                 "--space": space, "--baseline": baseline, "--method": method, "--trainings": trainings,
                 "--target": target, "--max-params": max_params, "--max-latency": max_latency, "--out": out,
             }  # fmt: skip
@@ -120,6 +133,10 @@ def find(
         else:
             answer = studies.find(
                 data,
+                label=label,
+                task=task,
+                class_weights=class_weights,
+                metric=metric,
                 budget=budget,
                 out=out or f"runs/find-{studies.folder_name(data)}-{seed}",
                 space=space,
@@ -142,6 +159,8 @@ def find(
 
 def _teller(*, quiet: bool) -> Callable[[str, Mapping[str, Any]], None]:
     """What is said on the way, a line for each event."""
+    from nasight.data import Units
+
     counts = {"trainings": 0}
 
     def tell(event: str, values: Mapping[str, Any]) -> None:
@@ -156,7 +175,8 @@ def _teller(*, quiet: bool) -> Callable[[str, Mapping[str, Any]], None]:
             if not quiet and sys.stderr.isatty():
                 typer.echo(f"\r  {counts['trainings']} trainings", nl=False, err=True)
         elif event == "rung":
-            leaders = "; ".join(f"{name} {accuracy:.2f} %" for name, accuracy in values["leaders"])
+            units = Units(values.get("metric", "accuracy"))
+            leaders = "; ".join(f"{name} {units.text(accuracy)}" for name, accuracy in values["leaders"])
             more = f"rung {values['rung'] + 1}: {values['running']} go on to {values['epochs']} epochs"
             typer.echo(f"  {more}{_left(values['left'])}\n    leaders: {leaders}", err=True)
 
@@ -190,9 +210,9 @@ def summary(answer: Answer) -> str:
         r["sentence"],
         "",
         f"  found        {r['architecture']}  (proposed by {r['proposed_by']})",
-        f"  accuracy     {_accuracies(r)} on the test part, {r['parameters']:,} parameters",
+        f"  {r.get('metric', 'accuracy'):12} {_accuracies(r, r)} on the test part, {r['parameters']:,} parameters",
         f"  baseline     {base['architecture']}",
-        f"               {_accuracies(base)}, {base['parameters']:,} parameters",
+        f"               {_accuracies(base, r)}, {base['parameters']:,} parameters",
         f"  recipe       learning rate {changes['lr']:g}, weight decay {changes['weight_decay']:g}, "
         f"augmentation: {changes['augmentation']}",
         f"  cost         {time_text(r['seconds'])}, {r['trainings']} trainings (last: {r['epochs']} epochs, {rows})",
@@ -206,6 +226,9 @@ def summary(answer: Answer) -> str:
     return "\n".join(lines)
 
 
-def _accuracies(side: Mapping[str, Any]) -> str:
-    each = ", ".join(f"{value:.2f}" for value in side["accuracies"])
-    return f"{side['accuracy']:.2f} % ({each})"
+def _accuracies(side: Mapping[str, Any], result: Mapping[str, Any]) -> str:
+    from nasight.data import Units
+
+    units = Units(result.get("metric", "accuracy"))
+    each = ", ".join(units.number(value) for value in side["accuracies"])
+    return f"{units.text(side['accuracy'])} ({each})"

@@ -113,7 +113,7 @@ def _rows(data: str, samples: int, seed: int, folder: str | None) -> tuple[Array
     from nasight.data import load
     from nasight.reproducible import generator_for
 
-    dataset = load(data, folder=folder)
+    dataset = load(data, folder=folder).with_classes("the kernel with two classes")
     total = len(dataset.train_y)
     if not 1 <= samples <= total:
         raise RequestError(f"samples must be a number from 1 to the {total} training examples of {data}, got {samples}")

@@ -118,9 +118,11 @@ def _progress(total: int, *, shown: bool) -> Iterator[Callable[[list[str]], Iter
 
 
 def _header(model: Model, files: list[str], top: int | None) -> list[str]:
-    from nasight.data import holds_rows
+    from nasight.data import holds_rows, holds_table
 
-    rows = ["row"] if any(map(holds_rows, files)) else []
+    rows = ["row"] if any(holds_rows(file) or holds_table(Path(file)) for file in files) else []
+    if model.kind != "classes":
+        return ["file", *rows, *(["labels"] if model.kind == "labels" else []), *map(_shown, model.classes)]
     further = range(2, min(top or 1, len(model.classes)) + 1)
     return [
         "file",
@@ -149,6 +151,11 @@ def _write_lines(found: Iterator[Prediction], header: list[str], top: int, file:
     for each in found:
         row = [] if "row" not in header else ["" if each.row is None else each.row]
         best = [cell for name, share in each.best(top) for cell in (_shown(name), f"{share:.6f}")]
+        if each.kind != "classes":
+            best = [
+                *([_shown(each.label)] if each.kind == "labels" else []),
+                *(f"{v:.6g}" for v in each.named.values()),
+            ]
         writer.writerow([_shown(each.file), *row, *best])
         flush()
     if file is not None:
@@ -168,6 +175,10 @@ def _print_json(
 
 def _object(each: Prediction, top: int | None) -> dict[str, Any]:
     row = {} if each.row is None else {"row": each.row}
+    if each.kind != "classes":
+        named = {_shown(name): float(f"{value:.8g}") for name, value in each.named.items()}
+        likely = {"labels": [name for name, share in named.items() if share > 0.5]} if each.kind == "labels" else {}
+        return {"file": _shown(each.file), **row, **likely, "probabilities" if likely else "numbers": named}
     best = {_shown(name): float(f"{share:.8g}") for name, share in each.best(top)}
     return {
         "file": _shown(each.file),

@@ -55,6 +55,8 @@ def search(
         option("erm, bilevel, erm-joint or block; by default the one the method was published with.", group=WHAT),
     ] = None,
     data: Annotated[str, choice(_shared.DATA, group=WHAT)] = "digits",
+    label: Annotated[str | None, setting(SearchOptions, "label")] = None,
+    task: Annotated[str | None, setting(SearchOptions, "task")] = None,
     none: Annotated[bool | None, setting(SearchOptions, "none", "--none/--no-none")] = None,
     list_methods: Annotated[bool, choice("Print the method table and exit.", "--list", group=WHAT)] = False,
     preset: Annotated[
@@ -82,6 +84,8 @@ def search(
     clip: Annotated[float | None, setting(SearchOptions, "clip")] = None,
     arch_clip: Annotated[float | None, setting(SearchOptions, "arch_clip")] = None,
     augment: Annotated[bool | None, setting(SearchOptions, "augment", "--augment/--no-augment")] = None,
+    class_weights: Annotated[str | None, setting(SearchOptions, "class_weights")] = None,
+    metric: Annotated[str | None, setting(SearchOptions, "metric")] = None,
     candidates: Annotated[int | None, setting(SearchOptions, "candidates")] = None,
     top: Annotated[int | None, setting(SearchOptions, "top")] = None,
     max_params: Annotated[str | None, setting(SearchOptions, "max_params")] = None,
@@ -119,6 +123,10 @@ def search(
     settings: dict[str, Any] = {
         "size": _shared.given(channels=channels, cells=cells, width=width) or None,
         "space_options": _shared.given(layers=layers) or None,
+        "label": label,
+        "task": task,
+        "class_weights": class_weights,
+        "metric": metric,
         "none": none,
         "epochs": epochs,
         "examples": examples,
@@ -196,17 +204,21 @@ def _draw(run: Run) -> None:
 
 
 def _summary(run: Run) -> str:
+    from nasight.data import Units
+
     result, last = run.result, run.history[-1]
+    units = Units(result.get("metric", "accuracy"))
+    found = units.number(result["accuracy"]) + (" %" if units.percent else "")
     lines = [
         f"{result['method']} ({result['objective']}) on {result['space']}, {result['data']}, "
         f"{epochs_text(result['epochs'])}, {result['seconds']:.0f} s",
         "",
         f"  found        {result['architecture']}",
-        f"  accuracy     {result['accuracy']:.2f} % on held-out data, shared weights, this architecture alone",
-        f"  supernet     {last['valid_accuracy']:.2f} % on the same data, all architectures mixed "
-        f"(discretizing cost {last['drop']:.2f} points)"
+        f"  {units.metric:12} {found} on held-out data, shared weights, this architecture alone",
+        f"  supernet     {units.text(last['valid_accuracy'])} on the same data, all architectures mixed "
+        f"(discretizing cost {units.difference(last['drop'])})"
         if last["drop"] is not None
-        else f"  supernet     {last['valid_accuracy']:.2f} % on the same data",
+        else f"  supernet     {units.text(last['valid_accuracy'])} on the same data",
         f"  entropy      {result['entropy']:.3f} nats per decision, of {_most(run):.3f} at the start",
         *_limit(result),
         f"  run          {result['run']}",

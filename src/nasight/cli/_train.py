@@ -34,6 +34,7 @@ from nasight.errors import RequestError
 from nasight.options import SearchOptions, TrainOptions
 
 if TYPE_CHECKING:
+    from nasight.data import Units
     from nasight.training import EpochRow, Summary
 
 EXAMPLES = examples(
@@ -50,6 +51,8 @@ def train(
         str | None,
         option("A data set by name, an .npz file or an image folder (default: the run's, else digits).", group=WHAT),
     ] = None,
+    label: Annotated[str | None, setting(TrainOptions, "label")] = None,
+    task: Annotated[str | None, setting(TrainOptions, "task")] = None,
     preset: Annotated[
         str,
         choice("tiny, small or paper (darts: imagenet too): size, epochs and learning rates together.", group=LENGTH),
@@ -73,6 +76,8 @@ def train(
     clip: Annotated[float | None, setting(TrainOptions, "clip")] = None,
     augment: Annotated[bool | None, setting(TrainOptions, "augment", "--augment/--no-augment")] = None,
     cutout: Annotated[int | None, setting(TrainOptions, "cutout")] = None,
+    class_weights: Annotated[str | None, setting(TrainOptions, "class_weights")] = None,
+    metric: Annotated[str | None, setting(TrainOptions, "metric")] = None,
     auxiliary: Annotated[bool | None, setting(TrainOptions, "auxiliary", "--auxiliary/--no-auxiliary")] = None,
     drop_path: Annotated[float | None, setting(TrainOptions, "drop_path")] = None,
     seed: Annotated[int, choice("The first seed.", group=MACHINE)] = 0,
@@ -108,6 +113,8 @@ def train(
         out=out,
         data_folder=data_folder,
         preset=preset,
+        label=label,
+        task=task,
         **given(layers=layers),
     )
     settings: dict[str, Any] = given(
@@ -122,6 +129,8 @@ def train(
         clip=clip,
         augment=augment,
         cutout=cutout,
+        class_weights=class_weights,
+        metric=metric,
         auxiliary=auxiliary,
         drop_path=drop_path,
         examples=examples,
@@ -130,10 +139,11 @@ def train(
     )
     settings = {**what.published, **settings, "size": given(channels=channels, cells=cells, width=width)}
     numbers = _seeds(seeds, seed, seed_list)
-    resolved = settings_for(what.space, preset, **settings)
+    resolved = settings_for(what.space, preset, **{k: v for k, v in settings.items() if k != "metric"})
     judge = "test" if resolved.validation == "test" and what.data.test_y is not None else "held out"
     try:
-        with cluster_at(cluster) as executor, _progress(numbers, resolved.epochs, judge) as progress:
+        units = what.data.task.with_own(None, metric).units
+        with cluster_at(cluster) as executor, _progress(numbers, resolved.epochs, judge, units) as progress:
             summary = train_seeds(
                 what.space,
                 what.arch,
@@ -172,19 +182,27 @@ def _costs(summary: Summary) -> list[str]:
 
 
 def _object(summary: Summary) -> dict[str, Any]:
-    keys = ("architecture", "space", "data", "judged_by", "seeds", "accuracy", "mean", "spread")
+    keys = ("architecture", "space", "data", "judged_by", "seeds", "metric", "accuracy", "mean", "spread", "figures")
     values = summary.to_dict()
     return {key: values[key] for key in (*keys, "parameters", "multiply_adds", "epochs", "seconds", "out")}
 
 
 def _text(summary: Summary) -> str:
-    several = len(summary.seeds) > 1
-    spread = f" ± {summary.spread:.2f}" if summary.spread is not None else ""
+    from nasight.data import Units, majority_warning
+
+    several, units = len(summary.seeds) > 1, Units(summary.metric)
+    spread = f" ± {units.number(summary.spread)}" if summary.spread is not None else ""
+    unit = " %" if units.percent else ""
+    warning = majority_warning(summary.figures) if summary.figures else None
     lines = [f"{summary.architecture} on {summary.data}, {epochs_text(summary.epochs)}", ""]
-    lines += [f"  seed {seed:<7} {value:.2f} %" for seed, value in zip(summary.seeds, summary.accuracy, strict=True)]
+    pairs = zip(summary.seeds, summary.accuracy, strict=True)
+    lines += [f"  seed {seed:<7} {units.number(value)}{unit}" for seed, value in pairs]
     lines += [
-        f"  accuracy     {summary.mean:.2f}{spread} % over {len(summary.seeds)} seed{'s' if several else ''}, "
+        f"  {summary.metric:12} {units.number(summary.mean)}{spread}{unit} over {len(summary.seeds)} "
+        f"seed{'s' if several else ''}, "
         f"on {summary.judged_by}",
+        *(f"    {line}" for line in (_figures(summary.figures) if summary.figures else [])),
+        *([f"  warning      {warning}"] if warning else []),
         f"  parameters   {summary.parameters:,}",
         *(
             []
@@ -197,15 +215,24 @@ def _text(summary: Summary) -> str:
     return "\n".join(lines)
 
 
+def _figures(figures: dict[str, Any]) -> list[str]:
+    """Further figures of the first seed: of each class only where classes differ in size or few are right."""
+    from nasight.data import figure_lines
+
+    rows = [each.get("rows", 0) for each in figures.get("each", {}).values()]
+    uneven = figures["metric"] not in ("accuracy",) or max(rows) >= 2 * max(min(rows), 1)
+    return figure_lines(figures) if uneven else figure_lines(figures)[:1]
+
+
 @contextmanager
-def _progress(seeds: list[int], epochs: int, judge: str) -> Iterator[Callable[[int, EpochRow], None]]:
+def _progress(seeds: list[int], epochs: int, judge: str, units: Units) -> Iterator[Callable[[int, EpochRow], None]]:
     """A bar per seed with the time left on a terminal, a line per epoch otherwise; both on standard error."""
     if not sys.stderr.isatty():
 
         def line(seed: int, row: EpochRow) -> None:
             typer.echo(
-                f"seed {seed}, epoch {row.epoch}/{epochs}: train {row.train_accuracy:.1f} %, "
-                f"{judge} {row.test_accuracy:.1f} %, {row.seconds:.1f} s",
+                f"seed {seed}, epoch {row.epoch}/{epochs}: train {units.text(row.train_accuracy, digits=1)}, "
+                f"{judge} {units.text(row.test_accuracy, digits=1)}, {row.seconds:.1f} s",
                 err=True,
             )
 
@@ -227,6 +254,6 @@ def _progress(seeds: list[int], epochs: int, judge: str) -> Iterator[Callable[[i
         tasks = {seed: bars.add_task(f"seed {seed}", total=epochs, accuracy="") for seed in seeds}
 
         def draw(seed: int, row: EpochRow) -> None:
-            bars.update(tasks[seed], completed=row.epoch, accuracy=f"{row.test_accuracy:.1f} %")
+            bars.update(tasks[seed], completed=row.epoch, accuracy=units.text(row.test_accuracy, digits=1))
 
         yield draw

@@ -10,7 +10,11 @@ from torch import Tensor
 
 from nasight.data._augment import Augment, default_augment
 from nasight.data._dataset import Dataset
+from nasight.data._labels import read_labels
 from nasight.errors import RequestError
+
+STRIP = 3
+"""An array (n, h, w) with one side so many times the other is not taken for grey images."""
 
 
 def from_arrays(
@@ -20,6 +24,7 @@ def from_arrays(
     source: str = "arrays",
     classes: tuple[str, ...] | None = None,
     augmentation: Augment | None = None,
+    task: str | None = None,
 ) -> Dataset:
     """The data set of arrays, which are copied.
 
@@ -27,9 +32,11 @@ def from_arrays(
     ----------
     name : what the data set is called.
     arrays : (x, y) or (x, y, x_test, y_test), as numpy arrays, tensors or lists. x holds images (n, h, w), (n, c, h, w)
-        or (n, h, w, 3), or vectors (n, d); y holds class numbers 0 to k - 1, (n,).
+        or (n, h, w, 3), or vectors (n, d); y holds a class (a name, an integer, a truth value, a one-hot row), several
+        labels (a row of 0 and 1, or a list of names) or numbers (a fraction, or a row of them) for each row.
     source : where the arrays come from, for messages.
-    classes : the names of the classes; their numbers by default.
+    classes : the names of the classes 0 to k - 1, of the labels or of the numbers; by default the labels themselves.
+    task : "classes", "labels" or "numbers"; by default what y looks like.
     augmentation : which random changes keep a label; by default images may be shifted by an eighth and flipped.
 
     >>> from_arrays("dots", (np.zeros((4, 8, 8), np.uint8), [0, 1, 0, 1])).inputs
@@ -37,17 +44,11 @@ def from_arrays(
     """
     if len(arrays) not in (2, 4):
         raise RequestError(f"data must be (x, y) or (x, y, x_test, y_test), got {len(arrays)} arrays")
-    tensors: list[Tensor | None] = [examples(arrays[0], "x"), labels(arrays[1], "y"), None, None]
-    if len(arrays) == 4:
-        tensors[2:] = [examples(arrays[2], "x_test"), labels(arrays[3], "y_test")]
-    train_x, train_y, test_x, test_y = tensors
-    assert train_x is not None
-    assert train_y is not None
-    if classes is None:
-        classes = tuple(map(str, range(int(train_y.max()) + 1 if len(train_y) else 0)))
+    train_x, test_x = examples(arrays[0], "x"), examples(arrays[2], "x_test") if len(arrays) == 4 else None
+    labels = read_labels(arrays[1], arrays[3] if len(arrays) == 4 else None, kind=task, names=classes)
     if augmentation is None:
         augmentation = default_augment(tuple(train_x.shape[1:]))
-    return Dataset(name, train_x, train_y, test_x, test_y, classes, source, augmentation)
+    return Dataset(name, train_x, labels.train, test_x, labels.test, labels.names, source, augmentation, labels.task)
 
 
 def examples(value: Any, what: str) -> Tensor:
@@ -65,6 +66,7 @@ def examples(value: Any, what: str) -> Tensor:
     if x.is_complex():
         raise RequestError(f"{what} must hold real numbers, got {x.dtype}")
     if x.dim() == 3:
+        _check_picture(tuple(x.shape), what)
         x = x[:, None]
     elif x.dim() == 4 and x.shape[3] in (1, 3) and min(x.shape[1:3]) > 3:
         x = x.permute(0, 3, 1, 2)
@@ -77,20 +79,15 @@ def examples(value: Any, what: str) -> Tensor:
     return x.to(kind).contiguous()
 
 
-def labels(value: Any, what: str) -> Tensor:
-    """Labels (n,) as int64; fractions, text and one-hot rows are refused."""
-    y = _tensor(value, what)
-    if y.dim() == 2 and y.shape[1] == 1:
-        y = y[:, 0]
-    if y.dim() != 1:
-        raise RequestError(f"{what} must hold one class number per row, got shape {tuple(y.shape)}")
-    if y.is_complex():
-        raise RequestError(f"{what} must hold whole numbers, got {y.dtype}")
-    if y.is_floating_point():
-        wrong = y[(y != y.round()) | ~y.isfinite()]
-        if len(wrong):
-            raise RequestError(f"{what} must hold whole numbers 0 to k - 1, got {wrong[0].item():g}")
-    return y.to(torch.int64).contiguous()
+def _check_picture(shape: tuple[int, ...], what: str) -> None:
+    """Whether (n, h, w) can be grey images: a long strip is more likely a series, and no guess is made."""
+    if max(shape[1:]) >= STRIP * max(min(shape[1:]), 1):
+        n, channels, length = shape
+        raise RequestError(
+            f"{what} of shape {shape} looks like series of {channels} channels and {length} times, for which there are "
+            f"no spaces: give vectors ({n}, {channels * length}) to the space mlp, or grey images as ({n}, 1, "
+            f"{channels}, {length})"
+        )
 
 
 def _tensor(value: Any, what: str) -> Tensor:

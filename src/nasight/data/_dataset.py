@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import torch
 from torch import Tensor
 
 from nasight.data._augment import Augment
+from nasight.data._layout import TableLayout
 from nasight.data._split import split_indices
+from nasight.data._task import Task
 from nasight.errors import RequestError
 
 MOST_CLASSES = 1000
@@ -18,17 +20,21 @@ MOST_CLASSES = 1000
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Examples and their classes; `load` makes one from a name, a file, a folder or arrays.
+    """Examples and their labels; `load` makes one from a name, a file, a folder or arrays.
 
     Parameters
     ----------
     name : what the data set is called.
     train_x : images (n, c, h, w) as uint8 or float32, or vectors (n, d) as float32.
-    train_y : int64 labels 0 to k - 1, (n,); every class has an example.
+    train_y : int64 labels 0 to k - 1, (n,), every class with an example; or float32 (n, k), several labels as 0 and 1,
+        or numbers.
     test_x, test_y : the test part, alike, or None.
-    classes : the name of each class.
+    classes : the name of each class, label or number.
     source : where the data come from, for messages.
     augmentation : which random changes keep the label; None for none.
+    task : what the labels ask for, with the loss and the score that follow.
+    table : how the columns of a table became the numbers of its rows; None for data that is no table.
+    summary : a line on what was read: how many, which classes, which sizes.
     """
 
     name: str
@@ -39,16 +45,22 @@ class Dataset:
     classes: tuple[str, ...]
     source: str
     augmentation: Augment | None = None
+    task: Task = field(default_factory=Task)
+    table: TableLayout | None = None
+    summary: str = ""
 
     def __post_init__(self) -> None:
-        _check_part(self.name, "training", self.train_x, self.train_y)
-        _check_classes(self.name, self.train_y, self.classes)
+        _check_part(self.name, "training", self.train_x, self.train_y, self.task)
+        if self.task.kind == "classes":
+            _check_classes(self.name, self.train_y, self.classes)
+        else:
+            _check_columns(self.name, self.train_y, self.classes, self.task)
         if (self.test_x is None) != (self.test_y is None):
             missing = "examples" if self.test_x is None else "labels"
             raise RequestError(f"data set {self.name!r} has half a test part: its {missing} are missing")
         if self.test_x is not None and self.test_y is not None:
-            _check_part(self.name, "test", self.test_x, self.test_y)
-            _check_test(self.name, self.train_x, self.test_x, self.test_y, self.n_classes)
+            _check_part(self.name, "test", self.test_x, self.test_y, self.task)
+            _check_test(self, self.test_x, self.test_y)
         if self.augmentation is not None and len(self.inputs) != 3:
             raise RequestError(f"data set {self.name!r} holds vectors, which cannot be cropped or flipped")
 
@@ -59,8 +71,29 @@ class Dataset:
 
     @property
     def n_classes(self) -> int:
-        """The number of classes."""
+        """The number of classes, labels or numbers: of the outputs of a network."""
         return len(self.classes)
+
+    @property
+    def strata(self) -> Tensor:
+        """By what splits of the training rows are stratified: class numbers (n,)."""
+        return self.task.strata(self.train_y)
+
+    @property
+    def fewest(self) -> int:
+        """The rows that every part of a split needs: one of each class."""
+        return self.task.fewest(self.n_classes)
+
+    def with_classes(self, what: str) -> Dataset:
+        """The data set itself, if its labels are classes, which `what` needs."""
+        if self.task.kind != "classes":
+            raise RequestError(f"{what} needs classes, and data set {self.name!r} holds {self.task.kind}")
+        return self
+
+    @property
+    def outputs_text(self) -> str:
+        """What a network has to tell, such as "10 classes"."""
+        return f"{self.n_classes} {self.task.kind if self.n_classes > 1 else self.task.kind[:-1]}"
 
     @cached_property
     def fingerprint(self) -> str:
@@ -84,42 +117,46 @@ class Dataset:
         """
         rows = len(self.train_y)
         first = self._rows(share)
-        if rows - first < self.n_classes:
+        if rows - first < self.fewest:
             raise RequestError(
                 f"a share of {share:g} leaves {rows - first} of {rows} rows of {self.name!r}, "
-                f"too few for {self.n_classes} classes"
+                f"too few for {self.outputs_text}"
             )
-        part, rest = split_indices(self.train_y, [first, rows - first], generator)
+        part, rest = split_indices(self.strata, [first, rows - first], generator)
         return part, rest
 
     def subset(self, share: float, generator: torch.Generator) -> Dataset:
         """The same data set with a stratified random share of its training rows; the test part stays."""
         if share == 1:
             return self
-        (rows,) = split_indices(self.train_y, [self._rows(share)], generator)
+        (rows,) = split_indices(self.strata, [self._rows(share)], generator)
         return replace(self, train_x=self.train_x[rows], train_y=self.train_y[rows])
 
     def _rows(self, share: float) -> int:
         if not 0 < share <= 1:
             raise RequestError(f"a share of the data must be above 0 and at most 1, got {share!r}")
         rows = round(share * len(self.train_y))
-        if rows < self.n_classes:
+        if rows < self.fewest:
             raise RequestError(
                 f"a share of {share:g} of {self.name!r} is {rows} of {len(self.train_y)} rows, "
-                f"too few for {self.n_classes} classes"
+                f"too few for {self.outputs_text}"
             )
         return rows
 
 
-def _check_part(name: str, part: str, x: Tensor, y: Tensor) -> None:
+def _check_part(name: str, part: str, x: Tensor, y: Tensor, task: Task) -> None:
     where = f"the {part} part of data set {name!r}"
     if x.dim() not in (2, 4):
         raise RequestError(f"{where} must be images (n, c, h, w) or vectors (n, d), got shape {tuple(x.shape)}")
     if x.dtype not in ((torch.float32, torch.uint8) if x.dim() == 4 else (torch.float32,)):
         kind = "images must be uint8 or float32" if x.dim() == 4 else "vectors must be float32"
         raise RequestError(f"{where}: {kind}, got {x.dtype}")
-    if y.dtype != torch.int64 or y.dim() != 1:
-        raise RequestError(f"{where}: labels must be int64 of shape (n,), got {y.dtype} of shape {tuple(y.shape)}")
+    dtype, dims, shape = (torch.int64, 1, "(n,)") if task.kind == "classes" else (torch.float32, 2, "(n, k)")
+    if y.dtype != dtype or y.dim() != dims:
+        raise RequestError(
+            f"{where}: labels must be {str(dtype).removeprefix('torch.')} of shape {shape}, "
+            f"got {y.dtype} of shape {tuple(y.shape)}"
+        )
     if len(x) != len(y):
         raise RequestError(f"{where} has {len(x)} examples but {len(y)} labels")
     if x.numel() == 0:
@@ -127,7 +164,10 @@ def _check_part(name: str, part: str, x: Tensor, y: Tensor) -> None:
     if x.is_floating_point() and not bool(torch.isfinite(x).all()):
         row = int((~torch.isfinite(x)).flatten(1).any(1).nonzero()[0])
         raise RequestError(f"{where} has a NaN or infinite value in row {row}")
-    if int(y.min()) < 0:
+    if y.is_floating_point() and not bool(torch.isfinite(y).all()):
+        row = int((~torch.isfinite(y)).any(1).nonzero()[0])
+        raise RequestError(f"{where} has a NaN or infinite label in row {row}")
+    if task.kind == "classes" and int(y.min()) < 0:
         raise RequestError(f"{where} has the negative label {int(y.min())}; labels are 0 to k - 1")
 
 
@@ -149,14 +189,33 @@ def _check_classes(name: str, y: Tensor, classes: tuple[str, ...]) -> None:
         )
 
 
-def _check_test(name: str, train_x: Tensor, x: Tensor, y: Tensor, n_classes: int) -> None:
+def _check_columns(name: str, y: Tensor, names: tuple[str, ...], task: Task) -> None:
+    """Several labels or numbers: as many columns as names, each with something to tell."""
+    if y.shape[1] != len(names):
+        raise RequestError(f"data set {name!r} has {y.shape[1]} columns of labels but {len(names)} names")
+    if y.shape[1] > MOST_CLASSES:
+        raise RequestError(f"data set {name!r} has {y.shape[1]} columns of labels; at most {MOST_CLASSES} are possible")
+    same = (y == y[:1]).all(0).nonzero().flatten().tolist()
+    if same:
+        what = "number" if task.kind == "numbers" else "label"
+        raise RequestError(
+            f"the {what} {names[same[0]]!r} of data set {name!r} is {float(y[0, same[0]]):g} in all training rows, and "
+            "there is nothing to learn"
+        )
+
+
+def _check_test(data: Dataset, x: Tensor, y: Tensor) -> None:
+    name, train_x = data.name, data.train_x
     if x.shape[1:] != train_x.shape[1:] or x.dtype != train_x.dtype:
         raise RequestError(
             f"data set {name!r}: test examples are {x.dtype} of shape {tuple(x.shape[1:])}, "
             f"training examples {train_x.dtype} of shape {tuple(train_x.shape[1:])}"
         )
-    if int(y.max()) >= n_classes:
+    if data.task.kind != "classes":
+        if y.shape[1] != data.n_classes:
+            raise RequestError(f"data set {name!r}: test rows have {y.shape[1]} labels, training rows {data.n_classes}")
+    elif int(y.max()) >= data.n_classes:
         raise RequestError(
             f"the test part of data set {name!r} has label {int(y.max())}, "
-            f"but training knows classes 0 to {n_classes - 1} only"
+            f"but training knows classes 0 to {data.n_classes - 1} only"
         )

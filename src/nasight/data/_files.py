@@ -5,15 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlencode
 
 import torch
 
 from nasight.data._arrays import from_arrays
 from nasight.data._dataset import Dataset
 from nasight.data._formats import read_cifar_set, read_idx_set
-from nasight.data._registry import format_of, formats, load_registered, made, registered_names
+from nasight.data._npz import read_npz
+from nasight.data._objects import load_object
+from nasight.data._registry import NPZ, TABLE, format_of, formats, load_registered, made, registered_names
 from nasight.data._sources import CIFAR_FILES, SOURCES, DataSource, data_folder, unknown_name
 from nasight.data._split import split_indices
+from nasight.data._tables import read_table_set
 from nasight.errors import RequestError
 from nasight.reproducible import generator_for
 
@@ -29,40 +33,85 @@ class Available:
     get: str
 
 
-def load(source: str | Path | Dataset | tuple[Any, ...], *, folder: str | Path | None = None) -> Dataset:
+def load(
+    source: Any,
+    *,
+    folder: str | Path | None = None,
+    label: str | None = None,
+    task: str | None = None,
+) -> Dataset:
     """The data set that a name, a path or arrays mean.
 
     Parameters
     ----------
     source : a name (digits, fashion-mnist, mnist, cifar-10, or one that was registered); a path to an .npz file (x, y
-        and optionally x_test, y_test), to a folder of images (class/file, or train/class/file and test/class/file) or
-        to anything in a registered format; arrays (x, y) or (x, y, x_test, y_test); or a data set, which is returned
-        as it is. A name wins over a path of the same spelling: write ./mnist for the folder.
+        and optionally x_test, y_test), to a folder of images (class/file, or train/class/file and test/class/file), to
+        a table (.csv, .tsv, .jsonl, .parquet; or a folder with train and test ones) or to anything in a registered
+        format; arrays (x, y) or (x, y, x_test, y_test); a frame of pandas or polars, or two, the second to test with; a
+        `torch.utils.data.Dataset` or `DataLoader` of (x, y), or two; a `datasets.Dataset`; or a data set, which is
+        returned as it is. A name wins over a path of the same spelling: write ./mnist for the folder. The label and the
+        task can be part of a path: rows.csv#label=price&task=numbers.
     folder : where the files of named data sets are; $NASIGHT_DATA or the user's cache by default.
+
+    label : of a table, the column that is asked for, or several joined by commas; "label" or else the last by default.
+    task : "classes", "labels" (several of them) or "numbers"; by default what the labels look like.
 
     >>> load("digits").inputs
     (1, 8, 8)
     """
     if isinstance(source, Dataset):
         return source
-    if isinstance(source, (tuple, list)):
-        return from_arrays("arrays", tuple(source), source="arrays")
     if not isinstance(source, (str, Path)):
-        raise RequestError(f"data must be a name, a path or arrays (x, y), got a {type(source).__name__}")
+        return load_object(source, label, task)
+    source, label, task = _named_in(source, label, task)
     if isinstance(source, str) and source in SOURCES:
         return _load_named(SOURCES[source], data_folder(folder), folder)
     if isinstance(source, str) and source in registered_names():
         return load_registered(source, data_folder(folder))
     path = Path(source).expanduser()
     if path.exists():
-        return _load_path(path)
+        return _load_path(path, label, task)
     if isinstance(source, Path) or path.suffix or len(path.parts) > 1:
         raise RequestError(f"there is no file or folder {source}")
     raise unknown_name(source, registered_names())
 
 
-def _load_path(path: Path) -> Dataset:
+def with_label(source: Any, label: str | None = None, task: str | None = None) -> Any:
+    """A source that carries the label and the task that are asked of it: a path as a run keeps it, or the data set.
+
+    >>> with_label("houses.csv", "price", "numbers")
+    'houses.csv#label=price&task=numbers'
+    """
+    if label is None and task is None:
+        return source
+    if not isinstance(source, (str, Path)):
+        return load(source, label=label, task=task)
+    given = {"label": label, "task": task}
+    return f"{source}#{urlencode({key: value for key, value in given.items() if value is not None})}"
+
+
+def _named_in(source: str | Path, label: str | None, task: str | None) -> tuple[str | Path, str | None, str | None]:
+    """The path, and the label and the task that it may name behind a #."""
+    path, sign, rest = str(source).rpartition("#")
+    if not sign or Path(source).expanduser().exists():
+        return source, label, task
+    named = parse_qs(rest)
+    unknown = next((key for key in named if key not in ("label", "task")), None)
+    if unknown is not None or not named:
+        raise RequestError(f"behind the # of {source} only label=NAME and task=KIND are known")
+    return path, label or named.get("label", [None])[0], task or named.get("task", [None])[0]
+
+
+def _load_path(path: Path, label: str | None = None, task: str | None = None) -> Dataset:
     known = format_of(path)
+    if known is TABLE:
+        return read_table_set(path, label, task)
+    if label is not None:
+        raise RequestError(f"label {label!r} names a column of a table, and {path} is none")
+    if known is NPZ:
+        return read_npz(path, task)
+    if task not in (None, "classes"):
+        raise RequestError(f"task {task!r} is for tables, .npz files and arrays, and {path} is none")
     if known is None:
         raise RequestError(f"{path} is not {' or '.join(one.name for one in reversed(formats()))}")
     return made(known.read(path), str(path))

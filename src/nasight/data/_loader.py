@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -14,7 +14,9 @@ from nasight.data._dataset import Dataset
 from nasight.data._feed import Feed
 from nasight.data._maps import chunks, take
 from nasight.errors import RequestError
-from nasight.reproducible import generator_for
+from nasight.reproducible import generator_for, seeded
+
+Transform = Callable[[Tensor], Tensor]
 
 
 class Loader:
@@ -31,6 +33,7 @@ class Loader:
     stream : what the batches are for, such as "train"; streams are independent of each other.
     augment : random changes of the images; None for none.
     drop_last : whether a short last batch is left out.
+    transform : a function of one's own that changes a batch before it is normalized, in place of `augment`.
     rows : the numbers of the rows to use; all by default. They are read when a batch needs them.
 
     >>> x, y = torch.zeros(10, 2), torch.arange(10) % 2
@@ -51,13 +54,15 @@ class Loader:
         stream: str,
         augment: Augment | None = None,
         drop_last: bool = True,
+        transform: Transform | None = None,
         rows: Tensor | None = None,
     ) -> None:
         _check(x, y, batch_size, augment, rows)
         self._x, self._rows = x, rows
         self.y = y if rows is None else y[rows]
         self.batch_size, count = min(batch_size, len(self.y)), len(self.y)
-        self.seed, self.stream, self.augment = seed, stream, augment
+        self.seed, self.stream, self.augment = seed, stream, augment if transform is None else None
+        self.transform = transform
         self.steps = count // self.batch_size if drop_last else -(-count // self.batch_size)
         self._normalize = _Normalize(x, mean, std)
         self._feed = self._feed_to(torch.device("cpu"))
@@ -85,6 +90,7 @@ class Loader:
         if part is not None:
             rows, ahead = rows[part], ahead[part]
         x, y = self._feed(rows, ahead)
+        x = self._own(x, epoch, step, *([] if part is None else [part.start]))
         return _examples(x, self._normalize, self.augment, noise, within), y
 
     def to(self, device: torch.device) -> Loader:
@@ -98,6 +104,17 @@ class Loader:
 
     def _take(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         return take(self._x, rows if self._rows is None else self._rows[rows]), self.y[rows]
+
+    def _own(self, x: Tensor, epoch: int, step: int, *part: int) -> Tensor:
+        """The batch as a function of the caller's own changes it; torch's random numbers follow from the seed there."""
+        if self.transform is None:
+            return x
+        with seeded(self.seed, self.stream, epoch, step, *part):
+            found = self.transform(x)
+        if not isinstance(found, Tensor) or found.shape != x.shape:
+            got = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+            raise RequestError(f"augment must give a batch of shape {tuple(x.shape)} as it got, got {got}")
+        return found.to(x.dtype)
 
     def epoch(self, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
         """All batches of an epoch."""
@@ -190,6 +207,7 @@ class Prepared:
         augment: bool = True,
         cutout: int = 0,
         drop_last: bool = True,
+        transform: Transform | None = None,
     ) -> Loader:
         """Training batches, augmented as the data set declares.
 
@@ -199,6 +217,7 @@ class Prepared:
         rows : the numbers of the training rows to use; all by default.
         augment : whether images are augmented.
         cutout : the side, in pixels, of a square hole; 0 for none.
+        transform : as in `Loader`.
         """
         declared = self.dataset.augmentation if augment else None
         if declared is not None and cutout:
@@ -213,6 +232,7 @@ class Prepared:
             stream=stream,
             augment=declared,
             drop_last=drop_last,
+            transform=transform,
             rows=rows,
         )
 
@@ -248,6 +268,10 @@ def prepare(dataset: Dataset, rows: Tensor | None = None) -> Prepared:
     (torch.Size([1]), torch.Size([100, 1, 8, 8]))
     """
     mean, std = _statistics(dataset.train_x, rows)
+    if dataset.table is not None:
+        # Categories and flags stay 0 and 1: in units of their deviation a rare one would be a large number.
+        numbers = torch.tensor(dataset.table.numbers)
+        mean, std = mean.where(numbers, 0.0), std.where(numbers, 1.0)
     return Prepared(dataset, mean, std)
 
 

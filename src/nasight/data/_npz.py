@@ -16,7 +16,7 @@ from nasight.errors import RequestError
 KEYS = ("x", "y", "x_test", "y_test")
 
 
-def read_npz(path: Path) -> Dataset:
+def read_npz(path: Path, task: str | None = None) -> Dataset:
     """The data set of the arrays x, y and optionally x_test, y_test in a file; nothing in it is unpickled."""
     try:
         # Opened here, because numpy leaves a file that it cannot read open.
@@ -29,4 +29,4 @@ def read_npz(path: Path) -> Dataset:
     absent = [key for key in KEYS[: 4 if len(arrays) > 2 else 2] if key not in arrays]
     if absent:
         raise RequestError(f"{path} lacks the array {absent[0]!r}; it holds {', '.join(names) or 'nothing'}")
-    return from_arrays(path.stem, tuple(arrays.values()), source=str(path))
+    return from_arrays(path.stem, tuple(arrays.values()), source=str(path), task=task)

@@ -11,6 +11,7 @@ from nasight.data._dataset import Dataset
 from nasight.data._images import read_image_folder
 from nasight.data._npz import read_npz
 from nasight.data._sources import SOURCES
+from nasight.data._tables import holds_table_set, read_table_set
 from nasight.errors import RequestError
 from nasight.registry import Registry
 
@@ -50,10 +51,11 @@ def _read_images(path: Path) -> Dataset:
     return from_arrays(path.resolve().name, arrays, source=str(path), classes=classes)
 
 
+TABLE = DataFormat("a table (.csv, .tsv, .jsonl, .parquet)", holds_table_set, read_table_set)
 NPZ = DataFormat("an .npz file", lambda path: path.is_file() and path.suffix.lower() == ".npz", read_npz)
 IMAGES = DataFormat("a folder of images", Path.is_dir, _read_images)
 REGISTERED: Registry[DataFormat | LoadData] = Registry(
-    "data set or format", "nasight.data", {NPZ.name: NPZ, IMAGES.name: IMAGES}, check=_checked
+    "data set or format", "nasight.data", {NPZ.name: NPZ, IMAGES.name: IMAGES, TABLE.name: TABLE}, check=_checked
 )
 
 

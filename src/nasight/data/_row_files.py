@@ -62,7 +62,7 @@ class CellTable:
 
 def read_table(path: Path, delimiter: str) -> CellTable:
     """A table whose first row names the columns."""
-    reader = csv.reader(io.StringIO(_text(path), newline=""), delimiter=delimiter)
+    reader = csv.reader(io.StringIO(read_text(path), newline=""), delimiter=delimiter)
     found: list[tuple[int, list[str]]] = []
     try:
         found.extend((reader.line_num, row) for row in reader if row)
@@ -89,7 +89,7 @@ def read_jsonl(path: Path, target: str | None) -> tuple[list[str], list[Any]]:
     label = "label" if target is None else target
     texts: list[str] = []
     labels: list[Any] = []
-    for number, line in enumerate(_text(path).split("\n"), 1):
+    for number, line in enumerate(read_text(path).split("\n"), 1):
         if not line.strip():
             continue
         try:
@@ -120,7 +120,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _text(path: Path) -> str:
+def read_text(path: Path) -> str:
     try:
         data = path.read_bytes()
         if path.name.lower().endswith(".gz"):

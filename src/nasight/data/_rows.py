@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from nasight.data._dataset import Dataset
 from nasight.data._files import load
-from nasight.data._registry import IMAGES, NPZ, format_of, formats, registered_names
+from nasight.data._labels import sorted_labels
+from nasight.data._registry import IMAGES, NPZ, TABLE, format_of, formats, registered_names
 from nasight.data._row_files import CellTable, read_jsonl, read_table, table_suffix
 from nasight.data._sources import SOURCES, data_folder
 from nasight.errors import RequestError
@@ -102,7 +103,7 @@ def rows(
 
 def _from_path(path: Path, target: str | None) -> Rows:
     known, suffix = format_of(path), table_suffix(path)
-    if known in (None, NPZ, IMAGES):  # a format that was registered for such files goes before these
+    if known in (None, NPZ, IMAGES, TABLE):  # a format that was registered for such files goes before these
         if suffix == ".jsonl":
             return _from_texts(path.name, read_jsonl(path, target))
         if suffix:
@@ -110,7 +111,7 @@ def _from_path(path: Path, target: str | None) -> Rows:
         if path.is_dir() and _jsonl(path, "train") is not None:
             return _from_jsonl_folder(path.resolve().name, path, target)
     if known is None:
-        others = [f" or {one.name}" for one in formats() if one not in (NPZ, IMAGES)]
+        others = [f" or {one.name}" for one in formats() if one not in (NPZ, IMAGES, TABLE)]
         raise RequestError(f"{path} is not a .csv, .tsv, .jsonl or .npz file{''.join(others)}")
     _no_target(target, path)
     return _from_images(load(path))
@@ -226,7 +227,7 @@ def _checked(name: str, kind: str, parts: Sequence[tuple[Any, NDArray[Any]]]) ->
     for (x, y), part in zip(parts, ("training", "test"), strict=False):
         if len(y) == 0 or (kind == "numeric" and x.shape[1] == 0):
             raise RequestError(f"the {part} part of {name} has no rows" if len(y) == 0 else f"{name} has no columns")
-    names = _sorted_labels(parts[0][1])
+    names = sorted_labels(parts[0][1])
     if len(names) < 2:
         raise RequestError(f"{name} has the class {names[0]!r} only, and there is nothing to tell apart")
     numbers = {label: number for number, label in enumerate(names)}
@@ -238,12 +239,3 @@ def _checked(name: str, kind: str, parts: Sequence[tuple[Any, NDArray[Any]]]) ->
         labels.append(np.fromiter((numbers[label] for label in y.tolist()), np.int64, len(y)))
     test_x, test_y = (parts[1][0], labels[1]) if len(parts) > 1 else (None, None)
     return Rows(name, parts[0][0], labels[0], test_x, test_y, kind, [str(label) for label in names])
-
-
-def _sorted_labels(y: NDArray[Any]) -> list[Any]:
-    """The distinct labels: as numbers where all of them are, so that 10 comes after 9."""
-    distinct = set(y.tolist())
-    try:
-        return sorted(distinct, key=float)
-    except (TypeError, ValueError):
-        return sorted(distinct, key=str)

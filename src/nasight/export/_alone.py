@@ -54,8 +54,15 @@ class Model:
     def _part(self, x: Tensor) -> NDArray[np.float32]:
         logits = self.network(self.prepare(x))
         logits = logits[0] if isinstance(logits, tuple) else logits
-        found: NDArray[np.float32] = torch.softmax(logits, 1).numpy()
+        found: NDArray[np.float32] = self._values(logits).numpy()
         return found
+
+    def _values(self, outputs: Tensor) -> Tensor:
+        """Probabilities of classes or of labels, or numbers in the units of the training's."""
+        task = self.about.get("task", {"kind": "classes"})
+        if task["kind"] == "numbers":
+            return outputs * torch.tensor(task["scale"]) + torch.tensor(task["center"])
+        return torch.sigmoid(outputs) if task["kind"] == "labels" else torch.softmax(outputs, 1)
 
     def prepare(self, x: Tensor) -> Tensor:
         """Examples in the shape of the training's, normalized as there."""
@@ -106,11 +113,13 @@ def read_image(path: str | Path, inputs: Sequence[int]) -> NDArray[np.uint8]:
 def main(files: Sequence[str]) -> None:
     """Print a line per image, and per row of an .npz file."""
     model, out = load(), csv.writer(sys.stdout, lineterminator="\n")
-    out.writerow(["file", "class", "probability"])
+    several = model.about.get("task", {"kind": "classes"})["kind"] != "classes"
+    out.writerow(["file", *(model.classes if several else ["class", "probability"])])
     for file in files:
         rows = model.probabilities(np.load(file)["x"] if file.endswith(".npz") else [file])
         for row in rows:
-            out.writerow([file, model.classes[int(row.argmax())], f"{row.max():.6f}"])
+            best = [model.classes[int(row.argmax())], f"{row.max():.6f}"]
+            out.writerow([file, *([f"{value:.6g}" for value in row] if several else best)])
 
 
 if __name__ == "__main__":

@@ -56,6 +56,8 @@ def nasi_search(
     groups = space.groups()
     if not batches or any(not group.exclusive or group.ragged for group in groups):
         raise RequestError(f"NASI needs batches, got {len(batches)}, and decisions of equal options in {space.name!r}")
+    if batches[0][1].is_floating_point():
+        raise RequestError("NASI needs classes, and these data hold numbers or several labels")
     with seeded(seed, "initial weights"):
         supernet = space.supernet(tuple(batches[0][0].shape[1:]), classes, path="plain", **dict[str, Any](size or {}))
     parameters = [p for p in supernet.parameters() if p.requires_grad]

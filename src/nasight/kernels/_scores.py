@@ -71,6 +71,8 @@ def nasi(network: nn.Module, x: Tensor, y: Tensor) -> float:
 
     Its constraint and its search over architecture parameters are in `nasi_search`.
     """
+    if y.is_floating_point():
+        raise NoScore("it needs classes, and these data hold numbers or several labels")
     means = gradient_moments(network, x, CROSS_ENTROPY, y).mean.values()
     return len(x) * sum(float(g.double().square().sum()) for g in means)
 

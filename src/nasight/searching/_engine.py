@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nasight.architecture import Architecture
@@ -19,6 +18,7 @@ from nasight.compute import ALONE, Ranks, Slices, everywhere, is_device, to_devi
 from nasight.data import Dataset
 from nasight.errors import RequestError, RunError
 from nasight.geometry import Distribution, MirrorDescent
+from nasight.own import OwnParts, own_optimizer
 from nasight.reproducible import generator_for, seeded
 from nasight.searching._engine_step import EngineStep
 from nasight.searching._questions import Policy, Questions
@@ -38,10 +38,16 @@ class Engine:
     """One search in progress."""
 
     def __init__(
-        self, settings: SearchSettings, space: Space, dataset: Dataset, method: Method, ranks: Ranks = ALONE
+        self,
+        settings: SearchSettings,
+        space: Space,
+        dataset: Dataset,
+        method: Method,
+        own: OwnParts | None = None,
+        ranks: Ranks = ALONE,
     ) -> None:
-        self.settings, self.space, self.method, self.ranks = settings, space, method, ranks
-        self.slices = Slices(settings.slices, ranks)
+        self.settings, self.space, self.method, self.own = settings, space, method, own or OwnParts()
+        self.ranks, self.slices = ranks, Slices(settings.slices, ranks)
         self.objective = self.method.objective(settings.objective)
         self.relaxation = self.method.relaxation
         check_fit(self.method, space, settings.partial)
@@ -49,8 +55,14 @@ class Engine:
         self.device = torch.device(settings.device)
         self.host_theta = not is_device(self.device) or not self.relaxation.on_device
         """Whether the architecture parameters are on the CPU, where draws are made; the network is on the device."""
-        streams = Streams(settings, self.dataset, halves=self.objective.halves, device=self.device)
+        streams = Streams(
+            settings, self.dataset, halves=self.objective.halves, transform=self.own.augment, device=self.device
+        )
         self.loaders, self.validation = streams.loaders, streams.validation
+        self.validation_y = to_device(streams.validation_y, self.device)
+        self.judge_task = self.task = self.dataset.task.with_own(self.own.loss, self.own.metric)
+        if settings.class_weights == "balanced":
+            self.task = self.task.balanced(streams.learned_y, self.dataset.n_classes)
         self.candidate_batch = to_device(streams.candidate_batch, self.device)
         self.slices.check(min(loader.batch_size for loader in self.loaders.values()))
         self.steps = self.loaders["weights"].steps
@@ -100,9 +112,8 @@ class Engine:
         """Zero where an option is gone: what is known of weights without asking a device."""
         self._read: tuple[tuple[int, ...], dict[str, Tensor]] | None = None
         self._policy = Policy(geometry, questions, self.params) if isinstance(geometry, Distribution) else None
-        self.weight_optimizer = torch.optim.SGD(
-            self.supernet.parameters(), s.lr, momentum=s.momentum, nesterov=s.nesterov, weight_decay=s.weight_decay
-        )
+        self.weight_optimizer = self._optimizer()
+        self.base_rates = [float(group["lr"]) for group in self.weight_optimizer.param_groups]
         self.arch_lr = 0.0
         self.arch_optimizer: torch.optim.Optimizer | None = None
         if geometry.moves:
@@ -110,6 +121,12 @@ class Engine:
             self.arch_optimizer = geometry.optimizer(
                 self.params, self.theta_groups, lr=self.arch_lr, steps=self._arch_steps
             )
+
+    def _optimizer(self) -> torch.optim.Optimizer:
+        s, parameters = self.settings, self.supernet.parameters()
+        if self.own.optimizer is not None:
+            return own_optimizer(self.own, parameters)
+        return torch.optim.SGD(parameters, s.lr, momentum=s.momentum, nesterov=s.nesterov, weight_decay=s.weight_decay)
 
     @property
     def _arch_steps(self) -> int:
@@ -232,7 +249,8 @@ class Engine:
         rate = s.lr_min + 0.5 * (s.lr - s.lr_min) * (1 + math.cos(turn))
         if (done := epoch - span.first + 1) <= s.lr_warmup:
             rate = s.lr * done / s.lr_warmup
-        self.weight_optimizer.param_groups[0]["lr"] = rate
+        for group, base in zip(self.weight_optimizer.param_groups, self.base_rates, strict=True):
+            group["lr"] = rate if self.own.optimizer is None else base * rate / s.lr
         self._measure_rate(epoch)
         self.tallies = {stream: Tally() for stream in STREAMS}
 
@@ -246,7 +264,7 @@ class Engine:
 
     @torch.no_grad()
     def evaluate(self, arch: Architecture | None, epoch: int) -> Tally:
-        """Validation loss and accuracy of the relaxed supernet, or of one architecture under its shared weights."""
+        """Validation loss and score of the relaxed supernet, or of one architecture under its shared weights."""
         self.supernet.eval()
         tally = Tally()
         fixed = None if arch is None else self.space.encode(arch, edges=self.relaxation.edges)
@@ -256,7 +274,7 @@ class Engine:
             generator = self.generator("evaluation", epoch, index)
             weights = fixed if fixed is not None else self.relaxed(epoch, generator=generator, learn=False)
             logits = self.supernet(x, weights)
-            tally.add(F.cross_entropy(logits, y), logits, y)
+            tally.add(self.judge_task.loss(logits, y), self.judge_task.rows(logits, y, self.validation_y))
         self.supernet.train()
         return tally
 
@@ -266,16 +284,18 @@ class Engine:
 
     @torch.no_grad()
     def correct(self, arch: Architecture) -> Tensor:
-        """Which validation examples one architecture gets right under the shared weights: (examples,)."""
+        """The scores of validation examples with one architecture under the shared weights: (examples,)."""
         self.supernet.eval()
         weights = self.space.encode(arch, edges=self.relaxation.edges)
         found = [
-            self.supernet(x, weights).argmax(1) == y if self._mine(index) else torch.zeros_like(y, dtype=torch.bool)
+            self.judge_task.rows(self.supernet(x, weights), y, self.validation_y)
+            if self._mine(index)
+            else torch.zeros(len(y), device=self.device)
             for index, (x, y) in enumerate(self._held_out())
         ]
         self.supernet.train()
-        (right,) = self.ranks.sums([torch.cat(found).to(torch.uint8)])
-        return to_host(right.bool())
+        (scores,) = self.ranks.sums([torch.cat(found)])
+        return to_host(scores)
 
     def _held_out(self) -> Iterator[tuple[Tensor, Tensor]]:
         """The validation batches, on the device."""
@@ -299,7 +319,7 @@ class Engine:
             if self._mine(index) and self.space.usable(arch) is None:
                 logits = self.supernet(x, self.space.encode(arch, edges=self.relaxation.edges))
                 mine.append(index)
-                scored.append(((logits.argmax(1) == y).sum(), -F.cross_entropy(logits, y)))
+                scored.append((self.judge_task.rows(logits, y).sum(), -self.judge_task.loss(logits, y)))
         self.supernet.train()
         values = [(int(right), float(loss), -n) for n, (right, loss) in zip(mine, to_host(scored), strict=True)]
         every = [value for found in self.ranks.all_values(values) for value in found]

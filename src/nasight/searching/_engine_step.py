@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nasight.compute import RunningStatistics, Slice, to_host
 from nasight.data import Loader
-from nasight.errors import RunError
+from nasight.errors import RequestError, RunError
 from nasight.searching._per_example import example_gradients
 from nasight.searching._questions import Policy
 from nasight.searching._settings import HALF
@@ -59,11 +58,11 @@ class EngineStep:
         running = RunningStatistics(engine.supernet, engine.slices)
         for part, x, y in self._slices(stream):
             logits = engine.supernet(x, weights, skip_zeros=skip_zeros, **self._dropout(stream, part.number))
-            loss = F.cross_entropy(logits, y)
+            loss = engine.task.loss(logits, y)
             losses.append(loss if engine.slices.whole else part.share * loss)
             running.passed(part.share)
             if record:
-                engine.tallies[stream].add(loss.detach(), logits.detach(), y)
+                engine.tallies[stream].add(loss.detach(), engine.judge_task.rows(logits.detach(), y))
         running.end(engine.ranks.sums(running.sums))
         loss = losses[0] if len(losses) == 1 else torch.stack(losses).sum()
         if engine.ranks.size == 1:
@@ -112,6 +111,10 @@ class EngineStep:
 
     def weights_after(self, grads: Sequence[Tensor]) -> list[Tensor]:
         engine, s, moved = self._engine, self._engine.settings, []
+        if engine.own.optimizer is not None:
+            raise RequestError(
+                f"objective {engine.objective.name!r} looks one step of SGD ahead, so it takes no optimizer of your own"
+            )
         for parameter, grad in zip(self.shared, grads, strict=True):
             buffer = engine.weight_optimizer.state.get(parameter, {}).get("momentum_buffer")
             push = grad + s.weight_decay * parameter.detach()
@@ -126,8 +129,8 @@ class EngineStep:
         found = [weights[g.name].new_zeros(batch, *weights[g.name].shape) for g in engine.theta_groups]
         for part, x, y in self._slices(stream):
             dropout = self._dropout(stream, part.number)
-            loss, logits, grads = example_gradients(engine.supernet, weights, x, y, **dropout)
-            engine.tallies[stream].add(loss, logits, y)
+            loss, logits, grads = example_gradients(engine.supernet, weights, x, y, engine.task, **dropout)
+            engine.tallies[stream].add(loss, engine.judge_task.rows(logits, y))
             for group, each in zip(engine.theta_groups, found, strict=True):
                 each[part.rows] = grads[group.name]
         return engine.ranks.sums(found)
@@ -157,12 +160,12 @@ class EngineStep:
                 continue
             x, y = batch(number)
             logits = engine.supernet(x, engine.space.encode(self.policy.architecture(each)))
-            loss = F.cross_entropy(logits, y)
-            engine.tallies[stream].add(loss, logits, y)
-            found.append(torch.stack([loss, (logits.argmax(1) == y).float().mean()]))
+            loss, rows = engine.task.loss(logits, y), engine.judge_task.rows(logits, y)
+            engine.tallies[stream].add(loss, rows)
+            found.append(torch.stack([loss, rows.float().mean()]))
         (every,) = engine.ranks.sums([torch.stack(found)])
-        losses, accuracies = to_host(every).unbind(1)
-        return losses, accuracies
+        losses, scores = to_host(every).unbind(1)
+        return losses, scores
 
     @property
     def _number(self) -> int:

@@ -16,8 +16,10 @@ from torch import Tensor, nn
 
 from nasight.compute import Poll, check_precision, choose_device, current_ranks, everywhere, moved_note
 from nasight.data import load as load_data
+from nasight.data import with_label
 from nasight.errors import RequestError, RunError
 from nasight.options import SearchOptions, takes
+from nasight.own import OwnParts, own_parts
 from nasight.reproducible import torch_threads
 from nasight.runs import DataRecord, RunFolder, same_data, writing
 from nasight.searching._agreement import check_agreement, picked_by_first
@@ -77,6 +79,7 @@ def search(
     check_track(track)
     row = method_row(method)
     given: dict[str, Any] = dict(settings)
+    own = own_parts(given)
     if given.pop("top", None) is not None:
         raise RequestError(f"top is for methods without training, not for {row.name!r}")
     none = given.pop("none", None)
@@ -86,6 +89,7 @@ def search(
     found, name, options = chosen_space(space, given.pop("space_options", None), none=none)
     ranks = current_ranks()
     with ranks.together():
+        data = with_label(data, given.pop("label", None), given.pop("task", None))
         dataset = load_data(data, folder=data_folder)
         resolved = resolve(
             row,
@@ -100,9 +104,9 @@ def search(
     same_data(ranks, dataset)
     with torch_threads(resolved.threads):
         with ranks.together():
-            engine = Engine(resolved, found, dataset, row, ranks)
+            engine = Engine(resolved, found, dataset, row, own, ranks)
         record = DataRecord.of(dataset, engine.dataset.inputs).to_dict()
-        about = {"settings": resolved.model_dump(), "data": record}
+        about = {"settings": resolved.model_dump(), "data": record, **({"own": own.names()} if own.names() else {})}
 
         def begin() -> None:
             check_limit(engine)
@@ -118,6 +122,7 @@ def resume(
     space: Space | nn.Module | Callable[[], nn.Module] | None = None,
     method: Method | None = None,
     data: Any = None,
+    own: OwnParts | None = None,
     data_folder: str | Path | None = None,
     progress: Progress | None = None,
     track: str | None = None,
@@ -125,10 +130,11 @@ def resume(
 ) -> Run:
     """Resume an interrupted search; the result is that of a search that was never interrupted.
 
-    A search over a user's own module, method or arrays needs them again, as `space`, `method` and `data`. With `track`
-    the epochs behind it are tracked too. Under `max_latency` the times of the end are measured anew, so there the pick
-    may differ. It goes on on the device that it began on, or on `device`; on another kind of device the random numbers
-    are the same, but sums are rounded otherwise.
+    A search over a user's own module, method or arrays needs them again, as `space`, `method` and `data`, and one with
+    parts of their own (a loss, a metric, an optimizer, an augmentation) needs those, as `own`. With `track` the epochs
+    behind it are tracked too. Under `max_latency` the times of the end are measured anew, so there the pick may differ.
+    It goes on on the device that it began on, or on `device`; on another kind of device the random numbers are the
+    same, but sums are rounded otherwise.
     """
     check_track(track)
     run = Run(path, space=None if space is None else load_space(space), method=method)
@@ -143,10 +149,11 @@ def resume(
     with ranks.together():
         dataset = run.load_data(data, data_folder=data_folder)
         settings, note = on_device(run.settings, device)
+        own = (own or OwnParts()).again(run.folder.about.get("own"), f"the search in {run.path}")
     same_data(ranks, dataset)
     with torch_threads(settings.threads):
         with ranks.together():
-            engine = Engine(settings, run.space, dataset, run.method, ranks)
+            engine = Engine(settings, run.space, dataset, run.method, own, ranks)
         return _run(engine, run.folder, progress, track, note)
 
 
@@ -298,6 +305,7 @@ def _finish(engine: Engine, folder: RunFolder, rows: list[dict[str, Any]]) -> Ru
         "epochs": s.epochs,
         "architecture": engine.space.format(arch),
         "accuracy": accuracy,
+        "metric": engine.judge_task.units.metric,
         "unusable": unusable,
         "entropy": sum(each.values()) / len(each),
         "seconds": sum(row["seconds"] for row in rows),

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
+from nasight.data import Task
 from nasight.spaces import Placed, Supernet, zeros_of
 
 
@@ -31,7 +31,12 @@ class PerExample:
 
 
 def example_gradients(
-    supernet: Supernet, weights: Mapping[str, Tensor], x: Tensor, y: Tensor, **how: Any
+    supernet: Supernet,
+    weights: Mapping[str, Tensor],
+    x: Tensor,
+    y: Tensor,
+    task: Task | None = None,
+    **how: Any,
 ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
     """Mean loss, logits, and for each group of weights what each example asks for: (examples, rows, options).
 
@@ -49,7 +54,7 @@ def example_gradients(
         logits = supernet(x, Placed(stand_ins, known), skip_zeros=True, **how)
     finally:
         supernet.path = path
-    loss = F.cross_entropy(logits, y, reduction="sum")
+    loss = (task or Task()).loss(logits, y, reduction="sum")
     grads = torch.autograd.grad(loss, [c.copies for c in copies.values()])
     return loss.detach() / len(y), logits.detach(), dict(zip(copies, grads, strict=True))
 

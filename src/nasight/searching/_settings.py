@@ -77,6 +77,7 @@ class SearchSettings(BaseModel):
     """The share held out to measure with; 0: none, as in most papers: figures are of rows that were learned from."""
     resolution: int | None = Field(default=None, ge=4)
     augment: bool = True
+    class_weights: Literal["balanced"] | None = None
     candidates: int = Field(default=0, ge=0)
     max_params: int | None = Field(default=None, ge=1)
     """The architecture found has at most this many parameters, counted at `params_size` (by default at `size`)."""

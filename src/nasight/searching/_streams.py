@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nasight.data import Augment, Batches, Dataset, Loader, chunks, prepare, split_indices
+from nasight.data import Augment, Batches, Dataset, Loader, Transform, chunks, prepare, split_indices
 from nasight.errors import RequestError
 from nasight.reproducible import generator_for
 from nasight.searching._settings import SearchSettings
@@ -24,17 +24,24 @@ class Streams:
     """A share of the training data, cut into search and validation rows."""
 
     def __init__(
-        self, settings: SearchSettings, dataset: Dataset, *, halves: bool, device: torch.device | None = None
+        self,
+        settings: SearchSettings,
+        dataset: Dataset,
+        *,
+        halves: bool,
+        transform: Transform | None = None,
+        device: torch.device | None = None,
     ) -> None:
-        s, y = settings, dataset.train_y
+        s, y = settings, dataset.strata
         total = round(s.share * len(y)) if s.share is not None else min(s.examples or len(y), len(y))
         measured = round(s.validation * total)
         parts = _cut(total - measured, s.arch_share) if halves else [total - measured]
         asked = [*parts, measured] if s.validation else parts
-        if min(asked) < max(2, dataset.n_classes):
+        if min(asked) < max(2, dataset.fewest):
+            needs = "one of each class" if dataset.task.kind == "classes" else "two rows"
             raise RequestError(
-                f"{total} training rows are too few for {dataset.n_classes} classes: the split into "
-                f"{' + '.join(map(str, asked))} rows needs one of each class in every part"
+                f"{total} training rows are too few for {dataset.outputs_text}: the split into "
+                f"{' + '.join(map(str, asked))} rows needs {needs} in every part"
             )
         search = split_indices(y, asked, generator_for(s.seed, "split"))
         # Nothing held out, as in papers: figures are of the rows that the architecture learns from, or of a part.
@@ -42,9 +49,17 @@ class Streams:
         prepared = prepare(dataset, torch.cat(search))
         streams = {"weights": search[0], "architecture": search[-1]}
         self.loaders: dict[str, Loader] = {
-            stream: prepared.loader(batch_size=s.batch_size, seed=s.seed, stream=stream, rows=rows, augment=s.augment)
+            stream: prepared.loader(
+                batch_size=s.batch_size,
+                seed=s.seed,
+                stream=stream,
+                rows=rows,
+                augment=s.augment,
+                transform=transform,
+            )
             for stream, rows in streams.items()
         }
+        self.learned_y = dataset.train_y[search[0]]
         if device is not None:
             for loader in self.loaders.values():
                 loader.to(device)
@@ -52,6 +67,7 @@ class Streams:
         shuffled = validation[torch.randperm(len(validation), generator=generator_for(s.seed, "validation"))]
         parts_of_validation = math.ceil(len(shuffled) / EVALUATION_BATCH)
         size = math.ceil(len(shuffled) / parts_of_validation)
+        self.validation_y = dataset.train_y[shuffled]
         held_out = dataset.train_x, dataset.train_y, prepared.mean, prepared.std
         self.validation = Batches(*held_out, size, shuffled)
         self.candidate_batch = next(iter(Batches(*held_out, CANDIDATE_BATCH, shuffled)))

@@ -31,18 +31,19 @@ def settle(counts: Iterable[Waiting]) -> None:
 
 
 class Tally:
-    """Loss and accuracy, summed over examples.
+    """Loss and score (accuracy), summed over examples.
 
     What was added is summed in the same order and precision wherever it comes from: as Python's floats, on the CPU.
     """
 
-    def __init__(self, loss: float = 0.0, right: int = 0, count: int = 0) -> None:
+    def __init__(self, loss: float = 0.0, right: float = 0, count: int = 0) -> None:
         self._loss, self._right, self.count = loss, right, count
         self._added = list[tuple[Tensor, Tensor, int]]()
 
-    def add(self, loss: Tensor, logits: Tensor, labels: Tensor) -> None:
-        self._added.append((loss.detach(), (logits.detach().argmax(1) == labels).sum(), len(labels)))
-        self.count += len(labels)
+    def add(self, loss: Tensor, scores: Tensor) -> None:
+        """A mean loss, and the scores of its rows (n,), such as whether each is right."""
+        self._added.append((loss.detach(), scores.detach().sum(), len(scores)))
+        self.count += len(scores)
         if not is_device(loss.device):
             settle([self])
 
@@ -66,7 +67,7 @@ class Tally:
         return self._loss
 
     @property
-    def right(self) -> int:
+    def right(self) -> float:
         settle([self])
         return self._right
 
@@ -78,7 +79,7 @@ class Tally:
         if ranks.size == 1:
             return self
         loss, right, count = ranks.total(*self.values())
-        return Tally(loss, int(right), int(count))
+        return Tally(loss, right, int(count))
 
     def means(self, prefix: str) -> dict[str, float]:
         return {f"{prefix}_loss": self.loss / self.count, f"{prefix}_accuracy": 100.0 * self.right / self.count}

@@ -229,13 +229,13 @@ def judged_part(data: Dataset, protocol: Protocol) -> Dataset:
             test_y=data.train_y[held],
         )
     if protocol.examples is not None and protocol.examples < len(data.train_y):
-        if protocol.examples < data.n_classes:
-            raise RequestError(f"{protocol.examples} examples are too few for {data.n_classes} classes")
-        (rows,) = split_indices(data.train_y, [protocol.examples], generator_for("convergence", "examples"))
+        if protocol.examples < data.fewest:
+            raise RequestError(f"{protocol.examples} examples are too few for {data.outputs_text}")
+        (rows,) = split_indices(data.strata, [protocol.examples], generator_for("convergence", "examples"))
         data = replace(data, train_x=data.train_x[rows], train_y=data.train_y[rows])
     x, y = data.test_x, data.test_y
     if x is not None and y is not None and protocol.test_examples is not None and protocol.test_examples < len(y):
-        (rows,) = split_indices(y, [protocol.test_examples], generator_for("convergence", "test"))
+        (rows,) = split_indices(data.task.strata(y), [protocol.test_examples], generator_for("convergence", "test"))
         data = replace(data, test_x=x[rows], test_y=y[rows])
     return data
 

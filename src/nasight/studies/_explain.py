@@ -178,6 +178,7 @@ def _evidence(
         sampled=read.sampled,
         seed=read.settings.seed,
         progress=progress,
+        task=dataset.task,
     )
     # A run on a read-only disk can be explained; it only takes as long again the next time.
     with suppress(RunError):

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from nasight.data import batches, examples, holds_rows, read_image, read_rows
+from nasight.data import batches, examples, holds_rows, holds_table, is_frame, read_columns, read_image, read_rows
 from nasight.errors import RequestError, RunError
 from nasight.export import ExportDesign
 from nasight.spaces import Space
@@ -37,12 +37,23 @@ class Prediction:
     """Counted from 0; None for an image file."""
     classes: tuple[str, ...]
     probabilities: NDArray[np.float32]
-    """(classes,)"""
+    """Of each class or label; for numbers the numbers themselves. (classes,)"""
+    kind: str = "classes"
+    """The task: "classes", "labels" or "numbers"."""
 
     @property
     def label(self) -> str:
-        """The likeliest class."""
+        """The likeliest class; of several labels those that are likely, joined by commas; of numbers the numbers."""
+        if self.kind == "numbers":
+            return ", ".join(f"{value:g}" for value in self.probabilities.tolist())
+        if self.kind == "labels":
+            return ", ".join(name for name, share in self.named.items() if share > 0.5)
         return self.classes[int(self.probabilities.argmax())]
+
+    @property
+    def named(self) -> dict[str, float]:
+        """The probability of each class or label, or each number, by name."""
+        return dict(zip(self.classes, map(float, self.probabilities), strict=True))
 
     @property
     def probability(self) -> float:
@@ -82,21 +93,42 @@ class Model:
         """What network it is."""
         return design_of(self.card, self.space)
 
-    def predict(self, x: Any, *, batch_size: int | None = None) -> NDArray[np.str_]:
-        """The name of the likeliest class of every example, (n,).
+    @property
+    def kind(self) -> str:
+        """The task: "classes", "labels" or "numbers"."""
+        return self.card.task.kind
+
+    def predict(self, x: Any, *, batch_size: int | None = None) -> NDArray[Any]:
+        """The name of the likeliest class of every example, (n,); or its numbers, (n,) or (n, k); or its labels.
+
+        Of several labels the names of those that are likely, a tuple for each example, (n,).
 
         Parameters
         ----------
-        x : image files, .npz files with an array x, or .csv and .tsv tables of numbers, as a path or a list of paths;
+        x : image files, .npz files with an array x, or tables (.csv, .tsv, .jsonl, .parquet), as a path or a list of
+            paths; a frame of pandas or polars with the columns of the training's table;
             or examples as the training had them, before they are normalized: images (n, c, h, w), (n, h, w) or
             (n, h, w, 3), or vectors (n, d), as an array, a tensor or lists.
         batch_size : how many are computed at once; 64 by default, fewer where they are large.
         """
-        found: NDArray[np.str_] = np.array(self.classes)[self.probabilities(x, batch_size=batch_size).argmax(1)]
+        values = self.probabilities(x, batch_size=batch_size)
+        if self.kind == "numbers":
+            return values[:, 0] if values.shape[1] == 1 else values
+        if self.kind == "labels":
+            chosen = np.empty(len(values), dtype=object)
+            for row, shares in enumerate(values):
+                chosen[row] = tuple(name for name, share in zip(self.classes, shares, strict=True) if share > 0.5)
+            return chosen
+        found: NDArray[np.str_] = np.array(self.classes)[values.argmax(1)]
         return found
 
     def probabilities(self, x: Any, *, batch_size: int | None = None) -> NDArray[np.float32]:
-        """The probability of every class, (n, classes); `x` and `batch_size` are those of `predict`."""
+        """The probability of every class or label, or every number, (n, classes).
+
+        `x` and `batch_size` are those of `predict`.
+        """
+        if is_frame(x):
+            return self._computed(self._of_table(x, "the frame"), self._batch(batch_size))
         files = _files(x)
         if files is not None:
             found = [each.probabilities for each in self.predictions(files, batch_size=batch_size)]
@@ -121,13 +153,15 @@ class Model:
         while part := list(islice(left, size)):
             found = self._computed(torch.stack([x for _, _, x in part]), size)
             for (file, row, _), probabilities in zip(part, found, strict=True):
-                yield Prediction(file, row, self.classes, probabilities)
+                yield Prediction(file, row, self.classes, probabilities, self.kind)
 
     def _examples(self, files: Iterable[str | Path], failed: Failed | None) -> Iterator[tuple[str, int | None, Tensor]]:
         """The file, the row and the numbers of each example."""
         for file in files:
             try:
-                if holds_rows(file):
+                if self.card.layout is not None and holds_table(Path(file)):
+                    rows = self._of_table(file, str(file))
+                elif holds_rows(file):
                     rows = self._fitting(read_rows(file), str(file), whole=True)
                 else:
                     pixels = torch.from_numpy(self._image(file))
@@ -137,7 +171,17 @@ class Model:
                     raise
                 failed(str(file), str(error))
                 continue
-            yield from ((str(file), row if holds_rows(file) else None, x) for row, x in enumerate(rows))
+            numbered = holds_rows(file) or holds_table(Path(file))
+            yield from ((str(file), row if numbered else None, x) for row, x in enumerate(rows))
+
+    def _of_table(self, table: Any, what: str) -> Tensor:
+        """The examples of a table's rows, prepared as in the training."""
+        layout = self.card.layout
+        if layout is None:
+            raise RequestError(f"the model was not trained on a table; {what} must hold examples as its training had")
+        if not isinstance(table, str | Path) or Path(table).is_file():
+            return torch.from_numpy(layout.apply(read_columns(table), what))
+        raise RequestError(f"there is no file {what}")
 
     def _image(self, file: str | Path) -> NDArray[np.uint8]:
         if len(self.card.inputs) != 3:
@@ -185,7 +229,7 @@ class Model:
                 raise RunError(
                     f"the network gives {tuple(logits.shape)} for {len(part)} examples and {len(self.classes)} classes"
                 )
-            found.append(torch.softmax(logits.float(), 1))
+            found.append(self.card.task.task.predictions(logits.float()))
         probabilities: NDArray[np.float32] = torch.cat(found).numpy()
         if not np.isfinite(probabilities).all():
             raise RunError("the network gives NaN: its weights or the numbers of an example are too large")

@@ -9,12 +9,14 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from torch import Tensor
 
+from nasight.data import TableLayout, Task
 from nasight.errors import RequestError
 
 FORMAT = 1
 MOST_CLASSES = 1_000
 MOST_INPUTS = 2**22
 """Numbers in one example."""
+MOST_COLUMNS, MOST_TEXTS = 10_000, 1_000
 MOST_SIZE = 2**16
 """Of any size of a network, such as its channels."""
 DEEPEST = 500
@@ -58,6 +60,32 @@ class Images(_Part):
     transparency: Literal["dropped"] = "dropped"
 
 
+class ModelTask(_Part):
+    """What the outputs of the network are; numbers are learned in units of their deviation from their mean."""
+
+    kind: Literal["classes", "labels", "numbers"] = "classes"
+    metric: Text = "accuracy"
+    """What `accuracy` holds, 100 times."""
+    center: tuple[float, ...] = ()
+    scale: tuple[Annotated[float, Field(gt=0)], ...] = ()
+
+    @property
+    def task(self) -> Task:
+        return Task(self.kind, self.center, self.scale)
+
+
+class TableColumn(_Part):
+    """A column of the table that a network was trained on; see `nasight.data.Column`."""
+
+    name: Text
+    center: float = 0.0
+    scale: Annotated[float, Field(gt=0)] = 1.0
+    fill: float = 0.0
+    values: Annotated[tuple[Text, ...], Field(max_length=MOST_TEXTS)] = ()
+    other: bool = False
+    flag: bool = False
+
+
 class ModelData(_Part):
     """The data that a network was trained on."""
 
@@ -68,6 +96,7 @@ class ModelData(_Part):
 class ModelCard(_Part):
     """All that model.json holds but the names and checksums of the files.
 
+    `classes` are the names of the classes, or of the labels or numbers, as `task` says.
     `inputs` is the shape of one example: (channels, height, width), or (columns,). `mean` and `std` are of each
     channel or column, of bytes after division by 255. `accuracy` is in percent, on the rows that `judged_by` names.
     `parameters` counts the network without the auxiliary head of its training.
@@ -75,7 +104,10 @@ class ModelCard(_Part):
 
     format: Literal[1] = 1
     nasight: Text
-    classes: Annotated[tuple[Text, ...], Field(min_length=2, max_length=MOST_CLASSES)]
+    classes: Annotated[tuple[Text, ...], Field(min_length=1, max_length=MOST_CLASSES)]
+    task: ModelTask = ModelTask()
+    table: Annotated[tuple[TableColumn, ...], Field(max_length=MOST_COLUMNS)] | None = None
+    """How the columns of a table become examples; None for data that is no table."""
     inputs: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(min_length=1, max_length=3)]
     values: Values
     images: Images = Images()
@@ -102,6 +134,12 @@ class ModelCard(_Part):
 
     @model_validator(mode="after")
     def _agree(self) -> ModelCard:
+        if len(self.classes) < (2 if self.task.kind == "classes" else 1):
+            raise ValueError(f"there must be at least 2 classes, got {len(self.classes)}")
+        if self.task.kind == "numbers" and {len(self.task.center), len(self.task.scale)} != {len(self.classes)}:
+            raise ValueError(f"each of {len(self.classes)} numbers needs a center and a scale")
+        if self.layout is not None and self.inputs != (self.layout.width,):
+            raise ValueError(f"a table of {self.layout.width} numbers a row does not give examples {self.inputs}")
         if prod(self.inputs) > MOST_INPUTS:
             raise ValueError(f"examples of shape {self.inputs} are larger than {MOST_INPUTS:,} numbers")
         if len(self.mean) != self.inputs[0] or len(self.std) != self.inputs[0]:
@@ -111,6 +149,11 @@ class ModelCard(_Part):
             if not isinstance(value, str) and abs(value) > most:
                 raise ValueError(f"{name} is {value}, and at most {most:,} can be loaded")
         return self
+
+    @property
+    def layout(self) -> TableLayout | None:
+        """How rows of a table become examples."""
+        return None if self.table is None else TableLayout.from_list([column.model_dump() for column in self.table])
 
     @property
     def statistics(self) -> tuple[Tensor, Tensor]:

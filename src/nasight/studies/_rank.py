@@ -9,7 +9,7 @@ from typing import Any
 
 from nasight import trust
 from nasight.architecture import Architecture
-from nasight.data import Dataset
+from nasight.data import Dataset, Task
 from nasight.errors import RequestError
 from nasight.kernels import score, score_row
 from nasight.reproducible import generator_for
@@ -121,7 +121,7 @@ def rank(
     batches = trust.first_examples(run.held_out(dataset), examples)
     predictions = {
         "architecture weights": [log_p(arch) for arch in archs],
-        "shared weights": _shared(run, supernet, archs, batches, begin("accuracies with shared weights")),
+        "shared weights": _shared(run, supernet, archs, batches, dataset.task, begin("accuracies with shared weights")),
         "parameters": [float(count(arch)) for arch in archs],
     }
     if metrics:
@@ -131,7 +131,7 @@ def rank(
             run, texts, dataset, preset=preset, epochs=epochs, seeds=seeds, progress=begin("architectures trained")
         )
         true = [each.mean for each in short]
-        what = f"accuracy on held-out examples after a short training ({preset})"
+        what = f"{dataset.task.units.metric} on held-out examples after a short training ({preset})"
     else:
         what, true = look_up[0], [look_up[1](text) for text in texts]
     found = trust.ranking(true, predictions, level=level, seed=seed)
@@ -154,13 +154,13 @@ def _sample(run: Run, number: int, seed: int) -> list[Architecture]:
 
 
 def _shared(
-    run: Run, supernet: Supernet, archs: Sequence[Architecture], batches: Batches, count: Counter
+    run: Run, supernet: Supernet, archs: Sequence[Architecture], batches: Batches, task: Task, count: Counter
 ) -> list[float]:
-    """Accuracy, in percent, of each architecture with the shared weights."""
+    """The score (accuracy in percent) of each architecture with the shared weights."""
     found = list[float]()
     edges = any(not group.exclusive for group in supernet.groups)
     for arch in archs:
-        _, right = example_losses(supernet, run.space.encode(arch, edges=edges), batches)
+        _, right = example_losses(supernet, run.space.encode(arch, edges=edges), batches, task)
         found.append(100 * float(right.mean()))
         count(len(found), len(archs))
     return found

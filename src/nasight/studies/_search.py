@@ -10,8 +10,10 @@ from torch import nn
 
 from nasight import searching
 from nasight.compute import world
+from nasight.data import with_label
 from nasight.errors import RequestError
 from nasight.options import SearchOptions, takes
+from nasight.own import OwnParts, own_parts
 from nasight.searching import DEFAULT_METHOD, METHODS, Method, Progress, Run
 from nasight.spaces import DEFAULT, Space
 from nasight.spaces import load as load_space
@@ -73,6 +75,12 @@ def search(
             raise RequestError(f"method {method!r} trains no supernet for ranks to share: start it without torchrun")
         if objective is not None:
             raise RequestError(f"method {method!r} trains no supernet and has no objective, got {objective!r}")
+        given: dict[str, Any] = dict(settings)
+        data = with_label(data, given.pop("label", None), given.pop("task", None))
+        if own := own_parts(given).names():
+            raise RequestError(f"method {method!r} trains no supernet and takes no {next(iter(own))} of your own")
+        if given.pop("class_weights", None) is not None:
+            raise RequestError(f"method {method!r} trains no supernet and takes no class weights")
         return train_free_search(
             space,
             method,
@@ -82,7 +90,7 @@ def search(
             data_folder=data_folder,
             overwrite=overwrite,
             progress=progress,
-            **settings,
+            **given,
         )
     return searching.search(
         space,
@@ -105,6 +113,7 @@ def resume(
     space: Space | nn.Module | Callable[[], nn.Module] | None = None,
     method: Method | None = None,
     data: Any = None,
+    own: OwnParts | None = None,
     data_folder: str | Path | None = None,
     progress: Progress | None = None,
     track: str | None = None,
@@ -116,6 +125,7 @@ def resume(
     ----------
     path : the run folder.
     space, method, data : those of a search over a user's own module, method or arrays, which a folder cannot keep.
+    own : the loss, metric, optimizer and augmentation of a search with functions of a user's own.
     data_folder, progress, track : as in `nasight.search`; with `track` the epochs behind it are tracked too.
     device : where to go on; by default where it began. On another kind of device the random numbers are the same, but
         sums are rounded otherwise.
@@ -127,6 +137,7 @@ def resume(
             space=space,
             method=method,
             data=data,
+            own=own,
             data_folder=data_folder,
             progress=progress,
             track=track,

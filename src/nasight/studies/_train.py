@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nasight.data import Dataset
+from nasight.data import Dataset, with_label
 from nasight.data import load as load_data
 from nasight.errors import RequestError
 from nasight.runs import RunFolder, data_of
@@ -38,6 +38,8 @@ def trainable(
     out: str | Path | None = None,
     data_folder: str | Path | None = None,
     preset: str = "small",
+    label: str | None = None,
+    task: str | None = None,
     **options: Any,
 ) -> Trainable:
     """The find of `run`, or the architecture `arch` of `space`; `data` may be other data than the run's.
@@ -45,6 +47,9 @@ def trainable(
     With the preset "paper" it comes with what the publication of the search's method trains otherwise. `options` are
     the space's own.
     """
+    data = None if data is None else with_label(data, label, task)
+    if data is None and (label is not None or task is not None):
+        raise RequestError("a label and a task are of data that is named with them")
     named = asked_for(run, space, arch, options, "train")
     if named is None:
         return _from_run(Path(str(run)), data, out, data_folder, preset)

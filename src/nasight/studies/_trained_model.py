@@ -62,6 +62,14 @@ def trained_model(
         raise RequestError(f"{what}: its files lack {error}") from None
     dataset = data_of(run, record.name, data, data_folder=data_folder)
     prepared, (low, high) = prepare(dataset, parts(dataset, settings)[0]), extent(dataset.train_x)
+    task = dataset.task
+    values["table"] = None if dataset.table is None else dataset.table.to_list()
+    values["task"] = {
+        "kind": task.kind,
+        "metric": result.get("metric", "accuracy"),
+        "center": task.center,
+        "scale": task.scale,
+    }
     values["mean"], values["std"] = prepared.mean.tolist(), prepared.std.tolist()
     values["values"] = {"type": str(dataset.train_x.dtype).removeprefix("torch."), "low": low, "high": high}
     card = card_of(values, what)

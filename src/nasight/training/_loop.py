@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from itertools import zip_longest
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from nasight.architecture import Architecture
 from nasight.compute import RunningStatistics, Slice, Slices, everywhere
-from nasight.data import Dataset, prepare
+from nasight.data import Dataset, Task, figures, prepare
 from nasight.errors import RequestError, RunError
+from nasight.own import OwnParts, own_optimizer
 from nasight.reproducible import generator_for, seeded
 from nasight.runs import DataRecord
 from nasight.spaces import Space, multiply_adds
@@ -34,7 +34,10 @@ class Diverged(RunError):
 
 @dataclass(frozen=True)
 class Job:
-    """One training, wholly described; `file` is the "FILE.py:NAME" of a space that came from one."""
+    """One training, wholly described; `file` is the "FILE.py:NAME" of a space that came from one.
+
+    `own` are parts of the caller's own: a loss, a metric, an optimizer, an augmentation.
+    """
 
     space: Space
     arch: Architecture
@@ -42,6 +45,12 @@ class Job:
     settings: TrainSettings
     seed: int
     file: str | None = None
+    own: OwnParts = field(default_factory=OwnParts)
+
+    @property
+    def task(self) -> Task:
+        """What the data ask for, with the caller's own loss and metric."""
+        return self.data.task.with_own(self.own.loss, self.own.metric)
 
     def about(self) -> dict[str, Any]:
         """What makes two trainings the same one."""
@@ -51,6 +60,7 @@ class Job:
             "data": DataRecord.of(self.data).to_dict(),
             "settings": self.settings.kept(),
             "seed": self.seed,
+            **({"own": self.own.names()} if self.own.names() else {}),
         }
 
 
@@ -59,6 +69,19 @@ def build(job: Job, *, auxiliary: bool) -> nn.Module:
     extra = {"auxiliary": True} if auxiliary else {}
     with seeded(job.seed, "initial weights"):
         return job.space.network(job.arch, job.data.inputs, job.data.n_classes, **extra, **job.settings.size)
+
+
+def _optimizer(job: Job, network: nn.Module) -> torch.optim.Optimizer:
+    settings = job.settings
+    if job.own.optimizer is None:
+        return torch.optim.SGD(
+            network.parameters(),
+            lr=settings.lr,
+            momentum=settings.momentum,
+            nesterov=settings.nesterov,
+            weight_decay=settings.weight_decay,
+        )
+    return own_optimizer(job.own, network.parameters())
 
 
 class Trainer:
@@ -73,13 +96,8 @@ class Trainer:
             raise RequestError(f"networks of space {job.space.name!r} have no drop path; drop_path must be 0")
         if settings.cutout and job.data.augmentation is None:
             raise RequestError(f"cutout {settings.cutout} needs images that may be augmented, not {job.data.name!r}")
-        self.optimizer = torch.optim.SGD(
-            self.network.parameters(),
-            lr=settings.lr,
-            momentum=settings.momentum,
-            nesterov=settings.nesterov,
-            weight_decay=settings.weight_decay,
-        )
+        self.optimizer = _optimizer(job, self.network)
+        self.base_rates = [float(group["lr"]) for group in self.optimizer.param_groups]
         rows, self.held_out, self.judged_by = parts(job.data, settings)
         self.data = prepare(job.data, rows)
         self.loader = self.data.loader(
@@ -89,9 +107,15 @@ class Trainer:
             rows=rows,
             augment=settings.augment,
             cutout=settings.cutout,
+            transform=job.own.augment,
         )
         self.slices.check(self.loader.batch_size)
-        self.epoch, self.step, self.loss, self.correct, self.seconds = 0, 0, 0.0, 0, 0.0
+        self.judge_task = self.task = job.task
+        if settings.class_weights == "balanced":
+            self.task = self.task.balanced(self.loader.y, job.data.n_classes)
+        self.epoch, self.step, self.loss, self.seconds = 0, 0, 0.0, 0.0
+        self.correct: float = 0
+        """Scores of the rows of this epoch up to now, summed."""
         self.rows: list[EpochRow] = []
 
     @property
@@ -150,8 +174,8 @@ class Trainer:
         """The learning rate of this epoch, which is returned, and its drop path."""
         settings, share = self.settings, self.epoch / self.settings.epochs
         lr = settings.rate(self.epoch)
-        for group in self.optimizer.param_groups:
-            group["lr"] = lr
+        for group, base in zip(self.optimizer.param_groups, self.base_rates, strict=True):
+            group["lr"] = lr if self.job.own.optimizer is None else base * lr / settings.lr
         if hasattr(self.network, "drop_path"):
             network: Any = self.network
             network.drop_path = settings.drop_path * share
@@ -174,6 +198,8 @@ class Trainer:
             judged_by=self.judged_by,
             parameters=sum(p.numel() for p in counted.parameters()),
             multiply_adds=multiply_adds(counted, job.data.inputs),
+            metric=self.judge_task.units.metric,
+            figures=self.figures(),
             epochs=self.settings.epochs,
             seconds=self.seconds,
             curve=tuple(self.rows),
@@ -199,7 +225,7 @@ class Trainer:
             nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.clip)
         self.optimizer.step()
         self.loss += loss
-        self.correct += int(correct)
+        self.correct += correct
         self.step += 1
 
     def _pass(self, part: Slice) -> Tensor:
@@ -215,57 +241,63 @@ class Trainer:
             out = self.network(x)
         logits, auxiliary = out if isinstance(out, tuple) else (out, None)
         smooth = self.settings.label_smoothing
-        loss = functional.cross_entropy(logits, y, label_smoothing=smooth)
+        loss = self.task.loss(logits, y, smoothing=smooth)
         total = loss
         if auxiliary is not None:
-            total = loss + AUXILIARY_WEIGHT * functional.cross_entropy(auxiliary, y, label_smoothing=smooth)
+            total = loss + AUXILIARY_WEIGHT * self.task.loss(auxiliary, y, smoothing=smooth)
         if not self.slices.whole:
             total = part.share * total
         if math.isfinite(total.item()):
             total.backward()  # type: ignore[no-untyped-call]
-        right = int((logits.detach().argmax(1) == y).sum())
+        right = self.judge_task.rows(logits.detach(), y).sum().item()
         return torch.tensor([total.item(), loss.item() * len(y), right], dtype=torch.float64)
 
     def _add_up(self, running: RunningStatistics, passed: Tensor) -> Tensor:
-        """Gradients, running statistics and figures of all ranks, in one message."""
+        """Gradients, running statistics and counts of all ranks, in one message."""
         parameters = list(self.network.parameters())
         grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
-        *summed, figures = self.ranks.sums([*grads, *running.sums, passed.float()])
+        *summed, counts = self.ranks.sums([*grads, *running.sums, passed.float()])
         for parameter, grad in zip(parameters, summed, strict=False):
             parameter.grad = grad
         running.end(summed[len(parameters) :])
-        return figures.double()
+        return counts.double()
 
     @torch.no_grad()
     def judge(self, batch: int = EVALUATION_BATCH) -> tuple[float, float]:
-        """Loss and accuracy (percent) on the rows that judge, `batch` at a time."""
-        loss, correct, seen = 0.0, 0.0, 0.0
+        """Loss and score (accuracy in percent) on the rows that judge, `batch` at a time."""
+        loss, outputs, labels = 0.0, list[Tensor](), list[Tensor]()
         for logits, y in self._judged(batch):
-            loss += functional.cross_entropy(logits, y, reduction="sum").item()
-            correct += int((logits.argmax(1) == y).sum())
-            seen += len(y)
-        loss, correct, seen = self.ranks.total(loss, correct, seen)
+            loss += self.judge_task.loss(logits, y, reduction="sum").item()
+            outputs.append(logits)
+            labels.append(y)
         if not math.isfinite(loss):
             self._diverged("test loss", loss)
-        return loss / seen, 100.0 * correct / seen
+        return loss / sum(map(len, labels)), self.judge_task.score(torch.cat(outputs), torch.cat(labels))
+
+    @torch.no_grad()
+    def figures(self, batch: int = EVALUATION_BATCH) -> dict[str, Any]:
+        """All figures of the rows that judge."""
+        return figures(self.judge_task, self.job.data.classes, *self._all_judged(batch))
 
     @torch.no_grad()
     def right(self, batch: int = EVALUATION_BATCH) -> Tensor:
-        """Which of the rows that judge the network gets right: (rows,), always in the same order."""
-        found = self.ranks.all_values([logits.argmax(1) == y for logits, y in self._judged(batch)])
-        # The ranks took the batches in turns.
-        turns = [part for turn in zip_longest(*found) for part in turn if part is not None]
-        return torch.cat(turns)
+        """The scores of the rows that judge, such as whether the class is right: (rows,), always in the same order."""
+        return self.judge_task.rows(*self._all_judged(batch))
 
-    def _judged(self, batch: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Logits and labels of the rows that judge; ranks share the batches out."""
+    def _all_judged(self, batch: int) -> tuple[Tensor, Tensor]:
+        outputs, labels = zip(*self._judged(batch), strict=True)
+        return torch.cat(outputs), torch.cat(labels)
+
+    def _judged(self, batch: int) -> list[tuple[Tensor, Tensor]]:
+        """Logits and labels of the rows that judge, batch by batch; ranks share the batches out and tell each other."""
         self.network.eval()
-        part = "test" if self.held_out is None else "train"
+        part, found = "test" if self.held_out is None else "train", list[tuple[Tensor, Tensor]]()
         for number, (x, y) in enumerate(self.data.batches(part, size=batch, rows=self.held_out)):
-            if number % self.ranks.size != self.ranks.rank:
-                continue
-            out = self.network(x)
-            yield (out[0] if isinstance(out, tuple) else out), y
+            if number % self.ranks.size == self.ranks.rank:
+                out = self.network(x)
+                found.append(((out[0] if isinstance(out, tuple) else out), y))
+        turns = zip_longest(*self.ranks.all_values(found))
+        return [pair for turn in turns for pair in turn if pair is not None]
 
     def _diverged(self, what: str, value: float) -> None:
         error = Diverged(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from statistics import mean, stdev
 from typing import Any
 
@@ -45,6 +45,10 @@ class TrainingResult:
     out: str | None = None
     multiply_adds: int | None = None
     """Of one example; None in results of version 0.1."""
+    metric: str = "accuracy"
+    """What `accuracy` holds, 100 times: "accuracy", "R2", "F1" or the name of a metric of one's own."""
+    figures: dict[str, Any] = field(default_factory=dict)
+    """Further figures of the judged rows; see `nasight.data.figures`. Empty in results of version 0.1."""
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "curve": [asdict(row) for row in self.curve]}
@@ -75,6 +79,9 @@ class Summary:
     out: str | None
     results: tuple[TrainingResult, ...]
     multiply_adds: int | None = None
+    metric: str = "accuracy"
+    figures: dict[str, Any] = field(default_factory=dict)
+    """Of the first seed."""
 
     @classmethod
     def of(cls, results: Sequence[TrainingResult], out: str | None) -> Summary:
@@ -94,6 +101,8 @@ class Summary:
             out=out,
             results=tuple(results),
             multiply_adds=first.multiply_adds,
+            metric=first.metric,
+            figures=first.figures,
         )
 
     def to_dict(self) -> dict[str, Any]:

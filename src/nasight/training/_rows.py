@@ -26,9 +26,9 @@ def parts(data: Dataset, settings: TrainSettings) -> tuple[Tensor | None, Tensor
     left = len(data.train_y if rows is None else rows)
     keep = min(round(settings.share * left), settings.examples or left)
     if keep < left:
-        if keep < data.n_classes:
-            raise RequestError(f"{keep} of {left} training rows are too few for {data.n_classes} classes")
+        if keep < data.fewest:
+            raise RequestError(f"{keep} of {left} training rows are too few for {data.outputs_text}")
         rows = torch.arange(left) if rows is None else rows
-        (kept,) = split_indices(data.train_y[rows], [keep], generator_for("training", "share"))
+        (kept,) = split_indices(data.strata[rows], [keep], generator_for("training", "share"))
         rows = rows[kept]
     return rows, held_out, judged_by

@@ -89,7 +89,7 @@ def _train_all(
     for seed, result in done.items():
         for row in result.curve:
             tell(seed, row)
-    here = executor is None and worker_count(len(seeds) - len(done), workers) == 1
+    here = executor is None and (worker_count(len(seeds) - len(done), workers) == 1 or not work.job.own.sendable)
     if here:
         return map_resumable(replace(work, progress=tell), seeds, workers=1, done=done)
     if is_remote(executor):

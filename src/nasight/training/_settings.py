@@ -15,7 +15,7 @@ from nasight.errors import RequestError
 from nasight.spaces import PRESETS, Space
 from nasight.spaces import load as load_space
 
-LATER = ("schedule", "lr_warmup", "label_smoothing")
+LATER = ("schedule", "lr_warmup", "label_smoothing", "class_weights")
 """Settings that run folders of version 0.1 do not have."""
 DECAY, TAIL = 0.97, 5
 HELD_OUT = 0.2
@@ -28,7 +28,7 @@ class TrainSettings(BaseModel):
     `schedule`: along a "cosine" to `lr_min`; "linear" as PC-DARTS trains on ImageNet, a straight line to zero whose
     last five epochs are a fifth of it; or "exponential", 0.97 times the rate before (DARTS on ImageNet). In the first
     `lr_warmup` epochs it rises in a straight line instead. `label_smoothing` is the part of the target that all
-    classes share in training.
+    classes share in training. `class_weights` "balanced" lets every class count alike in the loss.
 
     `drop_path` is the probability at the end; it rises linearly from 0 over the epochs. `auxiliary` adds a
     second head whose loss counts 0.4 (DARTS). `share` is the part of the training rows learned from, and
@@ -54,6 +54,7 @@ class TrainSettings(BaseModel):
     auxiliary: bool = False
     drop_path: float = Field(0.0, ge=0, lt=1)
     label_smoothing: float = Field(0.0, ge=0, lt=1)
+    class_weights: Literal["balanced"] | None = None
     examples: int | None = Field(None, ge=2)
     share: float = Field(1.0, gt=0, le=1)
     validation: float | str = "test"

@@ -13,9 +13,10 @@ from torch import nn
 
 from nasight.architecture import Architecture
 from nasight.compute import Poll, Ranks, Slices, current_ranks
-from nasight.data import Dataset, load
+from nasight.data import Dataset, load, with_label
 from nasight.errors import RequestError
 from nasight.options import TrainOptions, takes
+from nasight.own import own_parts
 from nasight.reproducible import torch_threads
 from nasight.runs import RunFolder, same_data, versions, writing
 from nasight.spaces import Space
@@ -45,6 +46,9 @@ def train(
 ) -> TrainingResult:
     """Train an architecture from scratch; `settings` are those of `TrainSettings` and change the preset.
 
+    `loss`, `metric`, `optimizer` and `augment` may be functions of your own (see `nasight.own.OwnParts`). The folder
+    keeps their names: the same call, with the same functions, resumes a training.
+
     With `out`, a folder, a killed training goes on where it stopped when the same call is made again, to the
     same weights bit for bit; a finished one is read. A checkpoint is written after every epoch and, in long
     ones, every `checkpoint_seconds`. `progress` gets every epoch, those before a restart too. `threads` is
@@ -73,10 +77,12 @@ def make_job(
     settings: dict[str, Any],
 ) -> Job:
     """The training that these words mean."""
+    own = own_parts(settings)
+    data = with_label(data, settings.pop("label", None), settings.pop("task", None))
     file = space if isinstance(space, str) and ".py:" in space else None
     space = load_space(space) if isinstance(space, str) else space
     arch = space.parse(arch) if isinstance(arch, str) else arch
-    return Job(space, arch, load(data), settings_for(space, preset, **settings), checked_seed(seed), file)
+    return Job(space, arch, load(data), settings_for(space, preset, **settings), checked_seed(seed), file, own)
 
 
 def checked_seed(seed: object) -> int:
@@ -130,6 +136,12 @@ def finished_result(folder: Path, about: dict[str, Any]) -> TrainingResult | Non
     if not (folder / "run.json").is_file():
         return None
     run = RunFolder.open(folder, kind="train")
+    if run.about.get("own", {}) != about.get("own", {}):
+        then, now = (" and ".join(f"{k}={v}" for k, v in each.get("own", {}).items()) for each in (run.about, about))
+        raise RequestError(
+            f"{folder} holds a training with {then or 'no functions of your own'}, not with {now or 'none'}: give them "
+            "again, or choose another --out"
+        )
     check_same(run, about)
     result = run.result
     if result is None:

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
 from nasight.architecture import Architecture
+from nasight.data import Task
 from nasight.spaces import Alternatives, Group, Space, Supernet
 
 LOCAL = 512
@@ -104,12 +104,13 @@ def measure(
     draws: int = DRAWS,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
+    task: Task | None = None,
 ) -> list[Evidence]:
     """Evidence on every decision of `arch`, whose supernet has trained shared weights.
 
     `sampled` says that the search drew architectures from the weights. `batches` are (examples, labels) that no part of
     the search has learned from. The local question is asked of the first `local` of them; with 0 it is not, and its
-    figures are NaN.
+    figures are NaN. `task` is what the labels ask for, classes by default.
     """
     edges = any(not group.exclusive for group in supernet.groups)
     asked = decisions(space, arch, weights)
@@ -120,7 +121,7 @@ def measure(
 
     def losses(given: Mapping[str, Tensor], rows: Batches = batches) -> tuple[Losses, Losses]:
         nonlocal done
-        found = example_losses(supernet, given, rows)
+        found = example_losses(supernet, given, rows, task)
         done += 1
         if progress is not None:
             progress(done, total)
@@ -196,15 +197,18 @@ def first_examples(batches: Iterable[tuple[Tensor, Tensor]], examples: int | Non
 
 
 @torch.no_grad()
-def example_losses(supernet: Supernet, weights: Mapping[str, Tensor], batches: Batches) -> tuple[Losses, Losses]:
-    """Cross-entropy of every example, and 1 where the class is right."""
-    training = supernet.training
+def example_losses(
+    supernet: Supernet, weights: Mapping[str, Tensor], batches: Batches, task: Task | None = None
+) -> tuple[Losses, Losses]:
+    """The loss of every example, and its score: for classes the cross-entropy, and 1 where the class is right."""
+    training, asked = supernet.training, task or Task()
+    among = torch.cat([y for _, y in batches])
     supernet.eval()
     losses, right = [], []
     for x, y in batches:
         logits = supernet(x, weights)
-        losses.append(F.cross_entropy(logits, y, reduction="none").double())
-        right.append((logits.argmax(1) == y).double())
+        losses.append(asked.losses(logits, y).double())
+        right.append(asked.rows(logits, y, among).double())
     supernet.train(training)
     return torch.cat(losses).numpy(), torch.cat(right).numpy()
 

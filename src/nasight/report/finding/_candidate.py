@@ -19,6 +19,7 @@ PROPOSERS = {
     "an earlier leg": "a leader of an earlier leg",
     "reference": "the space's reference",
     "plain": "a plain network",
+    "boosting": "gradient boosting (scikit-learn)",
     "baseline": "your baseline",
 }
 """Who proposed a candidate, in words; those with a number are in `proposer_words`."""

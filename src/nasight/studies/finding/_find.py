@@ -12,9 +12,10 @@ from typing import Any
 from torch import nn
 
 from nasight.compute import cores, is_remote
-from nasight.data import Dataset, SentData
+from nasight.data import Dataset, SentData, with_label
 from nasight.data import load as load_data
 from nasight.errors import RequestError
+from nasight.own import OwnParts
 from nasight.runs import DataRecord, RunFolder, data_of
 from nasight.searching import chosen_space, method_row, read_count, read_milliseconds
 from nasight.spaces import Space
@@ -33,6 +34,8 @@ def find(
     *,
     budget: str | float | None = None,
     out: str | Path,
+    label: str | None = None,
+    task: str | None = None,
     space: str | Space | nn.Module | Callable[[], nn.Module] | None = None,
     baseline: str | Callable[[], nn.Module] | None = None,
     target: str | None = None,
@@ -48,14 +51,20 @@ def find(
     data_folder: str | Path | None = None,
     overwrite: bool = False,
     progress: Event | None = None,
+    class_weights: str | None = None,
+    loss: Callable[..., Any] | None = None,
+    metric: str | Callable[..., Any] | None = None,
+    optimizer: Callable[..., Any] | None = None,
+    augment: Callable[..., Any] | None = None,
 ) -> Answer:
     """Find an architecture for this data within a budget, trained, and compared with a baseline.
 
     Parameters
     ----------
-    data : a name, a file, a folder, arrays `(x, y)` or a `Dataset`; see `nasight.data.load`.
+    data : a name, a file, a folder, arrays `(x, y)`, a frame, a torch or a nasight `Dataset`; see `nasight.data.load`.
     budget : a time such as "90s", "30m" or "8h", or seconds.
     out : the folder of the find.
+    label, task : of a table, the column that is asked for; "classes", "labels" or "numbers". See `nasight.data.load`.
     space : a space by name, a `Space`, or a model with `Choice`s; NAS-Bench-201 for images and mlp for vectors.
     baseline : what to compare with: FILE.py:NAME, or a function that makes a model. The space's reference
         architecture and a plain network are compared with in any case, and the best of them is the baseline.
@@ -71,10 +80,15 @@ def find(
     data_folder : the folder of the data sets that have names.
     overwrite : replace a find that is in `out`.
     progress : called with the name of an event and its values.
+    class_weights : "balanced" lets every class count alike in the loss.
+    loss, metric, optimizer, augment : functions of your own; see `nasight.own.OwnParts`. `metric` may also be a name
+        such as "balanced accuracy". What cannot be sent to other processes lets the find run in this one.
     """
+    own = OwnParts(loss, metric, optimizer, augment)
     limit = read_budget(budget, trainings)
     if limit.more:
         raise RequestError("a budget with + is for a find that is there: nasight.resume_find(out, budget='+20m')")
+    data = with_label(data, label, task)
     loaded = load_data(data, folder=data_folder)
     dataset, sent = with_test_part(loaded), _sent(loaded, executor)
     images = len(dataset.inputs) == 3
@@ -100,13 +114,16 @@ def find(
         batch_size=32 if len(dataset.train_y) < 4_000 else 64,
         trainings=limit.trainings,
         epochs=epochs,
+        class_weights=class_weights,
     )
     about = {"settings": asdict(settings), "data": DataRecord.of(loaded).to_dict()}
+    if own.names():
+        about["own"] = own.names()
     folder = RunFolder.create(out, kind="find", about=about, overwrite=overwrite)
     journal = Journal(folder.path)
     journal.put("budget 0", asdict(limit))
     try:
-        return Finder(folder, journal, settings, found, dataset, baseline, executor, progress, sent).run()
+        return Finder(folder, journal, settings, found, dataset, baseline, executor, progress, own, sent).run()
     except RequestError:
         if not any(key.startswith("training ") for key in journal):
             # Nothing was trained: there is nothing to resume.
@@ -129,8 +146,12 @@ def resume_find(
     executor: Executor | None = None,
     data_folder: str | Path | None = None,
     progress: Event | None = None,
+    own: OwnParts | None = None,
 ) -> Answer:
-    """Go on with a find that was interrupted, or, with a budget such as "+20m", with one that has ended."""
+    """Go on with a find that was interrupted, or, with a budget such as "+20m", with one that has ended.
+
+    A find with a model, arrays or functions of your own needs them again, as `space`, `baseline`, `data` and `own`.
+    """
     folder = RunFolder.open(out, kind="find")
     try:
         settings = FindSettings(**folder.about["settings"])
@@ -150,8 +171,10 @@ def resume_find(
         raise RequestError(f"the find in {folder.path} is of a model of your own: give it again as space=")
     found = load_space(settings.space, **settings.space_options) if space is None else load_space(space)
     loaded = data_of(folder, settings.data, data, data_folder=data_folder)
-    dataset, sent, beside = with_test_part(loaded), _sent(loaded, executor), baseline or settings.baseline
-    return Finder(folder, journal, settings, found, dataset, beside, executor, progress, sent).run()
+    dataset, sent = with_test_part(loaded), _sent(loaded, executor)
+    own = (own or OwnParts()).again(folder.about.get("own"), f"the find in {folder.path}")
+    given = baseline or settings.baseline
+    return Finder(folder, journal, settings, found, dataset, given, executor, progress, own, sent).run()
 
 
 def _sent(data: Dataset, executor: Executor | None) -> SentData | None:

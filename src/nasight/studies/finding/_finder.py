@@ -19,9 +19,10 @@ from torch import nn
 
 from nasight.architecture import Architecture
 from nasight.compute import process_pool
-from nasight.data import Dataset, SentData, split_indices
+from nasight.data import Dataset, SentData, Units, split_indices
 from nasight.errors import RequestError, RunError
 from nasight.kernels import score
+from nasight.own import OwnParts
 from nasight.reproducible import generator_for
 from nasight.runs import RunFolder
 from nasight.searching import Interrupted, Latency, Run, method_row
@@ -57,7 +58,7 @@ from nasight.studies.finding._propose import (
 from nasight.studies.finding._race import Candidate, Entry, Outcome, Race
 from nasight.studies.finding._recipe import choose_recipe
 from nasight.studies.finding._speed import Probe, mean_speed
-from nasight.studies.finding._work import Recipe, Request, Trainings, read_architecture, shared
+from nasight.studies.finding._work import BOOSTING, Recipe, Request, Trainings, read_architecture, shared
 from nasight.studies.finding._workers import Clock, Searches, SearchRequest, Workers
 
 Event = Callable[[str, Mapping[str, Any]], None]
@@ -106,6 +107,7 @@ class FindSettings:
     batch_size: int
     trainings: int | None
     epochs: int | None
+    class_weights: str | None = None
 
 
 def with_test_part(data: Dataset) -> Dataset:
@@ -113,16 +115,18 @@ def with_test_part(data: Dataset) -> Dataset:
     if data.test_x is not None:
         return data
     rows = len(data.train_y)
-    held = max(round(TEST_SHARE * rows), data.n_classes)
-    if rows - held < 4 * data.n_classes:
-        raise RequestError(f"{rows} rows are too few for {data.n_classes} classes: a find sets a fifth of them aside")
-    test, train = split_indices(data.train_y, [held, rows - held], generator_for(DATA_SEED, "test part"))
+    held = max(round(TEST_SHARE * rows), data.fewest)
+    if rows - held < 4 * data.fewest:
+        raise RequestError(f"{rows} rows are too few for {data.outputs_text}: a find sets a fifth of them aside")
+    test, train = split_indices(data.strata, [held, rows - held], generator_for(DATA_SEED, "test part"))
     return replace(
         data,
         train_x=data.train_x[train],
         train_y=data.train_y[train],
         test_x=data.train_x[test],
         test_y=data.train_y[test],
+        # The units of numbers are those of the rows that are left to learn from.
+        task=data.task.fitted(data.train_y[train]),
     )
 
 
@@ -148,10 +152,12 @@ class Finder:
         baseline: str | Callable[[], nn.Module] | None,
         executor: Executor | None,
         progress: Event | None,
+        own: OwnParts | None = None,
         sent: SentData | None = None,
     ) -> None:
-        self.sent = sent
-        """For an executor on other machines: where they find the data."""
+        self.own, self.sent = own or OwnParts(), sent
+        """`sent` is for an executor on other machines: where they find the data."""
+        self.task = data.task.with_own(self.own.loss, self.own.metric)
         self.folder, self.journal, self.s, self.space, self.data = folder, journal, settings, space, data
         self.executor, self.tell = executor, progress or _silent
         self.clock = Clock(journal)
@@ -161,6 +167,9 @@ class Finder:
             whole = load_space(settings.space)
         self.spaces: dict[str, Any] = {SPACE: _sendable(settings.space, whole), PLAIN: PlainSpace()}
         self.searched = _sendable(settings.space, space)
+        if data.table is not None:
+            # What people take for tables. It is no network: the space stands for its training settings alone.
+            self.spaces[BOOSTING] = PlainSpace()
         if isinstance(baseline, str):
             self.spaces[OWN] = FixedSpace.from_file(baseline)
         elif baseline is not None:
@@ -188,11 +197,12 @@ class Finder:
         with ExitStack() as stack:
             stack.enter_context(self.folder.writing())
             data = self.sent or stack.enter_context(shared(self.data))
-            self.trainings = Trainings(self.spaces, data)
-            self.searches = Searches(self.searched, data)
+            self.trainings = Trainings(self.spaces, data, own=self.own, class_weights=self.s.class_weights)
+            self.searches = Searches(self.searched, data, self.own)
             executor = self.executor
             # A model that is no file's cannot be sent to other processes.
             here = isinstance(self.spaces[SPACE], ModuleSpace) or (OWN in self.spaces and self.s.baseline == "given")
+            here = here or not self.own.sendable
             if executor is None and self.s.workers > 1 and not here:
                 executor = stack.enter_context(process_pool(self.s.workers))
             self.workers = Workers(executor, self.trainings, self.journal, self.clock, self._told)
@@ -247,6 +257,8 @@ class Finder:
         """Of a network as the find trains it, or, in the searched space, at the size of the target."""
         if key == SPACE:
             return self.counts(self.read(architecture))
+        if key == BOOSTING:
+            return 0
         space = self.trainings.space(key)
         return space.parameters(self.data.inputs, self.data.n_classes, **size)(read_architecture(space, architecture))
 
@@ -337,7 +349,7 @@ class Leg:
             return plan_of_trainings(self.budget.trainings, rows=rows, controls=controls, **how)
         assert speed is not None
         left = float(self.decide("planned", lambda: round(self.left(), 3)))
-        return plan(speed, left, workers=self.f.count, rows=rows, classes=self.data.n_classes)
+        return plan(speed, left, workers=self.f.count, rows=rows, classes=self.data.fewest)
 
     # Trainings
 
@@ -347,7 +359,9 @@ class Leg:
         sizes = tuple(sorted(self.s.size.items())) if key == SPACE else ()
         examples = getattr(self, "plan", None) and self.plan.examples
         place = None
-        if final:
+        if key == BOOSTING:
+            epochs = 1  # It has none: one training serves all rungs.
+        elif final:
             place = str(
                 self.f.folder.path / "trainings" / f"{self.number}-{key}-{_digest(architecture)}-{epochs}-{seed}"
             )
@@ -383,14 +397,15 @@ class Leg:
             epochs = self.plan.recipe_epochs
             return self.f.workers.train([self._request(SPACE, reference, epochs, self.seed, r) for r in recipes])
 
-        return choose_recipe(train, images=len(self.data.inputs) == 3)
+        # An augmentation of one's own takes the place of the built-in ones.
+        return choose_recipe(train, images=len(self.data.inputs) == 3 and self.f.own.augment is None)
 
     # Proposals
 
     def _controls(self) -> list[Candidate]:
         reference = self._reference()
         found = [self._candidate(SPACE, reference, "reference", control=True)]
-        for key in (PLAIN, OWN):
+        for key in (PLAIN, OWN, BOOSTING):
             if key in self.f.spaces:
                 candidate = self._candidate(key, key, key, control=True)
                 if self.s.max_params is None or candidate.parameters <= self.s.max_params:
@@ -456,6 +471,7 @@ class Leg:
                     "threads": 1,
                     "preset": "tiny",
                     "augment": self.recipe.augmentation != "none",
+                    **_given(class_weights=self.s.class_weights),
                 },
             )
             for k in range(self.plan.searches)
@@ -581,6 +597,7 @@ class Leg:
                 "running": len(race.active()),
                 "leaders": [(c.architecture, race.accuracy(c.architecture, race.rung - 1)) for c in leaders],
                 "left": self.left(),
+                "metric": self.f.task.units.metric,
             },
         )
 
@@ -589,7 +606,8 @@ class Leg:
     def _answer(self, race: Race) -> dict[str, Any]:
         ranked = race.ranked()
         baseline = next(c for c in ranked if c.control)
-        winner = next((c for c in ranked if not c.control and c.architecture not in race.left), baseline)
+        networks = [c for c in ranked if _split(c.architecture)[0] != BOOSTING]
+        winner = next((c for c in networks if not c.control and c.architecture not in race.left), networks[0])
         epochs = int(self.decide("epochs", lambda: self._affordable_epochs(race, winner, baseline)))
         sides = {}
         requests = {
@@ -616,7 +634,8 @@ class Leg:
             else difference(sides[winner.architecture], sides[baseline.architecture], self.s.level)
         )
         better = False if same else apart.better
-        taken = winner if better else baseline
+        # Gradient boosting is no network that a folder could hold: the best network is kept beside the advice.
+        taken = winner if better or _split(baseline.architecture)[0] == BOOSTING else baseline
         return self._result(race, winner, baseline, taken, sides, requests, apart, better, epochs)
 
     def _affordable_epochs(self, race: Race, winner: Candidate, baseline: Candidate) -> int:
@@ -667,11 +686,12 @@ class Leg:
                 "accuracies": accuracies[baseline.architecture],
                 "kind": baseline.proposed_by,
             },
+            "metric": self.f.task.units.metric,
             "difference": apart.mean,
             "interval": [apart.low, apart.high],
             "level": apart.level,
             "better": better,
-            "take": _shown(taken),
+            "take": _shown(winner if better else baseline),
             "trained": trained,
             "taken_from": _split(taken.architecture)[0],
             "proposed_by": winner.proposed_by,
@@ -758,17 +778,26 @@ def sentence(result: Mapping[str, Any]) -> str:
     """The answer in one sentence."""
     low, high = result["interval"]
     base, level = result["baseline"], f"{result['level']:.0%}"
-    name = {"reference": "the space's reference", "plain": "a plain network", "baseline": "your baseline"}[base["kind"]]
+    units = Units(result.get("metric", "accuracy"))
+    ends = f"{units.number(low)} to {units.number(high)} at {level}"
+    name = {
+        "reference": "the space's reference",
+        "plain": "a plain network",
+        "baseline": "your baseline",
+        BOOSTING: "gradient boosting (scikit-learn)",
+    }[base["kind"]]
     if result["better"]:
         return (
-            f"Better by {result['difference']:.2f} points than {name} ({low:.2f} to {high:.2f} at {level}): "
-            f"{result['accuracy']:.2f} % against {base['accuracy']:.2f} %."
+            f"Better by {units.difference(result['difference'])} than {name} ({ends}): "
+            f"{units.text(result['accuracy'])} against {units.text(base['accuracy'])}."
         )
     if result["architecture"] == base["architecture"]:
-        return f"Nothing that was raced beats {name}: take it ({base['accuracy']:.2f} %)."
+        return f"Nothing that was raced beats {name}: take it ({units.text(base['accuracy'])})."
     return (
-        f"Not better: take {name} ({base['accuracy']:.2f} %). The best that was found has {result['accuracy']:.2f} %, "
-        f"a difference of {result['difference']:+.2f} points ({low:+.2f} to {high:+.2f} at {level})."
+        f"Not better: take {name} ({units.text(base['accuracy'])}). The best that was found has "
+        f"{units.text(result['accuracy'])}, a difference of {units.difference(result['difference'], sign=True)} "
+        f"({units.number(low, sign=True)} to {units.number(high, sign=True)} at {level})."
+        + (" The model in this folder is that network." if base["kind"] == BOOSTING else "")
     )
 
 
@@ -779,7 +808,7 @@ def _sendable(name: str, space: Space) -> Space | tuple[str, dict[str, Any]]:
 
 def _split(name: str) -> tuple[str, str]:
     """The key of a candidate's space, and its architecture there."""
-    for key in (PLAIN, OWN):
+    for key in (PLAIN, OWN, BOOSTING):
         if name == f"{key}:":
             return key, key
     return SPACE, name

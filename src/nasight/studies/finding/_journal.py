@@ -73,22 +73,30 @@ def _replace(path: Path, content: bytes) -> None:
 
 
 def outcome_to_json(outcome: Outcome | None) -> dict[str, Any] | None:
-    """An outcome as plain values; the rows it got right take a bit each."""
+    """An outcome as plain values; the rows it got right take a bit each, scores four bytes."""
     if outcome is None:
         return None
     rows = None
     if outcome.right is not None:
-        packed = np.packbits(outcome.right).tobytes()
-        rows = {"count": len(outcome.right), "bits": base64.b64encode(packed).decode()}
+        if outcome.right.dtype == bool:
+            rows = {"count": len(outcome.right), "bits": _text(np.packbits(outcome.right))}
+        else:
+            rows = {"count": len(outcome.right), "floats": _text(outcome.right.astype("<f4"))}
     return {"accuracy": outcome.accuracy, "seconds": outcome.seconds, "right": rows}
+
+
+def _text(values: np.ndarray[Any, Any]) -> str:
+    return base64.b64encode(values.tobytes()).decode()
 
 
 def outcome_from_json(value: Any) -> Outcome | None:
     """What `outcome_to_json` made."""
     if value is None:
         return None
-    rows, right = value["right"], None
+    rows = value["right"]
+    right: np.ndarray[Any, Any] | None = None
     if rows is not None:
-        bits = np.frombuffer(base64.b64decode(rows["bits"]), np.uint8)
-        right = np.unpackbits(bits, count=rows["count"]).astype(bool)
+        kind = "bits" if "bits" in rows else "floats"
+        content = np.frombuffer(base64.b64decode(rows[kind]), np.uint8 if kind == "bits" else "<f4")
+        right = np.unpackbits(content, count=rows["count"]).astype(bool) if kind == "bits" else content.astype(float)
     return Outcome(float(value["accuracy"]), right, float(value["seconds"]))

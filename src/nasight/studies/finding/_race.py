@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,8 @@ from scipy import stats
 
 from nasight.errors import RequestError
 
-Rows = NDArray[np.bool_]
+Rows = NDArray[Any]
+"""Whether each judging row is right, or its score."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,10 @@ class Entry:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a training came to: accuracy in percent, and which of the judging rows it got right, where that is known."""
+    """What a training came to: accuracy in percent, and which of the judging rows it got right, where that is known.
+
+    For other tasks 100 times the score, and the score of each row.
+    """
 
     accuracy: float
     right: Rows | None = None

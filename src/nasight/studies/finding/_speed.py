@@ -9,7 +9,6 @@ from statistics import fmean, median
 from typing import Any
 
 import torch
-from torch.nn.functional import cross_entropy
 
 from nasight.data import Dataset
 from nasight.kernels import score
@@ -61,10 +60,10 @@ class Probe:
         edges, size = relaxation.edges, dict[str, Any](self.size)
         supernet = space.supernet(data.inputs, data.n_classes, edges=edges, partial=relaxation.partial, **size)
         weights = {g.name: g.uniform().requires_grad_() for g in space.groups(edges=edges)}
-        x, y = torch.randn(batch, *data.inputs), torch.arange(batch) % data.n_classes
+        x, y = torch.randn(batch, *data.inputs), data.train_y[torch.arange(batch) % len(data.train_y)]
 
         def step() -> None:
-            cross_entropy(supernet(x, weights), y).backward()  # type: ignore[no-untyped-call]
+            data.task.loss(supernet(x, weights), y).backward()  # type: ignore[no-untyped-call]
 
         return _per_step(step, STEPS) / batch
 

@@ -17,15 +17,19 @@ import torch
 from torch import Tensor
 
 from nasight.architecture import Architecture
-from nasight.data import Augment, Dataset, SentData
+from nasight.data import Augment, Dataset, SentData, TableLayout, Task
+from nasight.own import OwnParts
 from nasight.reproducible import torch_threads
 from nasight.runs import parcel
 from nasight.spaces import Space
 from nasight.spaces import load as load_space
+from nasight.studies.finding._boosting import train_boosting
 from nasight.studies.finding._race import Outcome
 from nasight.training import Job, Trainer, load_trained, run_job, settings_for
 
 AUGMENTATIONS = ("none", "shift", "shift and flip")
+BOOSTING = "boosting"
+"""The key of the control that is no network."""
 KEPT_SECONDS = 60.0
 """Trainings that are longer than this are kept in folders of their own, so that a kill costs little."""
 
@@ -74,6 +78,8 @@ class Trainings:
     data: str | SentData
     """The folder where `shared` laid it out, or what another machine needs to load it."""
     threads: int = 1
+    own: OwnParts = field(default_factory=OwnParts)
+    class_weights: str | None = None
     _loaded: dict[str, Space] = field(default_factory=dict, compare=False, repr=False)
 
     def space(self, key: str) -> Space:
@@ -83,7 +89,7 @@ class Trainings:
         return self._loaded[key]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"spaces": dict(self.spaces), "data": self.data, "threads": self.threads, "_loaded": {}}
+        return {**{f.name: getattr(self, f.name) for f in fields(self)}, "spaces": dict(self.spaces), "_loaded": {}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
@@ -103,8 +109,10 @@ class Trainings:
             examples=request.examples,
             validation=request.validation,
             size=dict(request.size),
+            class_weights=self.class_weights,
         )
-        return Job(space, read_architecture(space, request.architecture), data, settings, request.seed)
+        arch = space.reference if request.space == BOOSTING else read_architecture(space, request.architecture)
+        return Job(space, arch, data, settings, request.seed, own=self.own)
 
     def __call__(self, request: Request) -> Any:
         """The outcome, or None where the training failed; from another machine it comes with the folder it wrote."""
@@ -117,6 +125,8 @@ class Trainings:
         with torch_threads(self.threads):
             try:
                 job = self.job(request)
+                if request.space == BOOSTING:
+                    return train_boosting(job, self.threads)
                 trainer = Trainer(job)
                 if request.place is None:
                     _train(trainer)
@@ -160,6 +170,10 @@ def shared(data: Dataset) -> Iterator[str]:
             value = getattr(data, each.name)
             if isinstance(value, Tensor):
                 np.save(Path(folder) / f"{each.name}.npy", value.contiguous().numpy())
+            elif each.name == "task":
+                rest[each.name] = value.to_dict()
+            elif each.name == "table":
+                rest[each.name] = None if value is None else value.to_list()
             elif each.name != "augmentation":
                 rest[each.name] = value
         torch.save(rest, Path(folder) / "rest.pt")
@@ -180,4 +194,9 @@ def mapped(folder: str) -> Dataset:
     place = Path(folder)
     rest = torch.load(place / "rest.pt", weights_only=True)
     arrays = {file.stem: torch.from_numpy(np.load(file, mmap_mode="c")) for file in place.glob("*.npy")}
-    return Dataset(**{"test_x": None, "test_y": None, **arrays, **rest})
+    columns = rest.pop("table")
+    parts = {
+        "task": Task.from_dict(rest.pop("task")),
+        "table": None if columns is None else TableLayout.from_list(columns),
+    }
+    return Dataset(**{"test_x": None, "test_y": None, **arrays, **rest, **parts})

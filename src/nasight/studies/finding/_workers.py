@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from nasight.data import SentData
 from nasight.errors import RunError
+from nasight.own import PARTS, OwnParts
 from nasight.runs import Parcel, RunFolder, parcel
 from nasight.searching import resume, search
 from nasight.spaces import Space
@@ -55,6 +56,7 @@ class Searches:
 
     space: Space | tuple[str, dict[str, Any]]
     data: str | SentData
+    own: OwnParts = field(default_factory=OwnParts)
 
     def __call__(self, request: SearchRequest) -> Any:
         if isinstance(self.data, SentData):
@@ -63,12 +65,14 @@ class Searches:
 
     def _search(self, request: SearchRequest) -> str:
         data, given = rows_of(self.data), self.space
+        own = {part: value for part in PARTS if (value := getattr(self.own, part)) is not None}
+        settings = {**request.settings, **own}
         if (Path(request.out) / "run.json").is_file():
-            resume(request.out, data=data, space=given if isinstance(given, Space) else None)
+            resume(request.out, data=data, space=given if isinstance(given, Space) else None, own=self.own)
         elif isinstance(given, Space):
-            search(given, data=data, out=request.out, **request.settings)
+            search(given, data=data, out=request.out, **settings)
         else:
-            search(given[0], data=data, out=request.out, space_options=given[1], **request.settings)
+            search(given[0], data=data, out=request.out, space_options=given[1], **settings)
         return request.out
 
 

@@ -1,0 +1,70 @@
+"""Gradient boosting as a control: what people take for tables, on the same rows and judged by the same ones."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from nasight.data import Dataset, Task, take
+from nasight.reproducible import threads
+from nasight.studies.finding._race import Outcome
+from nasight.training import Job, parts
+
+CERTAIN = 1e-6
+
+
+def train_boosting(job: Job, number: int) -> Outcome:
+    """scikit-learn's histogram gradient boosting with its usual settings, on the rows of a job; `number` of threads.
+
+    It learns from the numbers that networks get: categories as 0 and 1, missing values filled and flagged. The seed
+    decides what early stopping, which begins at 10,000 rows, holds back.
+    """
+    start, data = time.perf_counter(), job.data
+    rows, held_out, _ = parts(data, job.settings)
+    learned = torch.arange(len(data.train_y)) if rows is None else rows
+    judge_x, judge_y = (
+        (take(data.train_x, held_out), data.train_y[held_out]) if held_out is not None else (data.test_x, data.test_y)
+    )
+    assert judge_x is not None
+    assert judge_y is not None
+    with threads(number):
+        model = _model(data.task, job.seed, job.settings.class_weights)
+        labels = data.train_y[learned].numpy()
+        model.fit(take(data.train_x, learned).numpy(), labels[:, 0] if _one_number(data) else labels)
+        outputs = _outputs(model, data, judge_x.numpy())
+    scores = job.task.rows(outputs, judge_y)
+    return Outcome(100.0 * float(scores.float().mean()), scores.numpy(), time.perf_counter() - start)
+
+
+def _one_number(data: Dataset) -> bool:
+    return data.task.kind == "numbers" and data.n_classes == 1
+
+
+def _model(task: Task, seed: int, class_weights: str | None) -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+    from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
+
+    if task.kind == "classes":
+        return HistGradientBoostingClassifier(random_state=seed, class_weight=class_weights)
+    if task.kind == "labels":
+        return MultiOutputClassifier(HistGradientBoostingClassifier(random_state=seed))
+    one = HistGradientBoostingRegressor(random_state=seed)
+    return one if len(task.center) == 1 else MultiOutputRegressor(one)
+
+
+def _outputs(model: Any, data: Dataset, x: NDArray[Any]) -> Tensor:
+    """What a network would give for the same predictions: logarithms of probabilities, or numbers in standard units."""
+    if data.task.kind == "numbers":
+        found = torch.from_numpy(np.asarray(model.predict(x), dtype=np.float64).reshape(len(x), -1))
+        return data.task.standard(found)
+    if data.task.kind == "labels":
+        shares = np.stack([each[:, 1] for each in model.predict_proba(x)], 1)
+        return torch.logit(torch.from_numpy(shares), eps=CERTAIN)
+    shares = np.full((len(x), data.n_classes), CERTAIN)
+    shares[:, model.classes_] = model.predict_proba(x)
+    return torch.from_numpy(np.log(np.maximum(shares, CERTAIN)))
