@@ -17,7 +17,7 @@ from ranks import until
 
 from command import run
 from nasight.anatomy import read_cells
-from nasight.compute import ClusterExecutor, cluster, map_resumable
+from nasight.compute import ClusterExecutor, _cluster, cluster, map_resumable
 from nasight.compute._packed import packed
 from nasight.data import SentData, load
 from nasight.errors import RequestError, RunError
@@ -53,7 +53,7 @@ def test_seeds_are_trained_by_workers_and_written_by_the_process_that_asked(
     executor: ClusterExecutor, rows: Path, tmp_path: Path
 ) -> None:
     told: list[int] = []
-    given = {"space": "mlp", "arch": "relu,relu,relu/0", "data": rows, "seeds": (0, 1, 2), "threads": 1, **SMALL}
+    given = {"space": "mlp", "arch": "relu,relu,relu/0,0", "data": rows, "seeds": (0, 1, 2), "threads": 1, **SMALL}
     away = train_seeds(out=tmp_path / "away", executor=executor, progress=lambda seed, row: told.append(seed), **given)
     here = train_seeds(out=tmp_path / "here", workers=1, **given)
     assert away.accuracies == here.accuracies
@@ -155,8 +155,13 @@ def test_a_race_through_the_command_takes_the_address(
     assert away == json.loads(capsys.readouterr().out)
 
 
-def test_addresses_that_are_none_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_addresses_that_are_none_are_refused(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(RequestError, match="local:N with N of at least 1, got 'local:0'"), cluster("local:0"):
         pass
     assert run("score", "--data", "digits", "--cluster", "nowhere.json") == 2
-    assert "no Dask scheduler answers at 'nowhere.json'" in capsys.readouterr().err
+    assert "there is no scheduler file nowhere.json" in capsys.readouterr().err
+    monkeypatch.setattr(_cluster, "SECONDS", 1)
+    assert run("score", "--data", "digits", "--cluster", "tcp://127.0.0.1:9") == 2
+    assert "no Dask scheduler answers at 'tcp://127.0.0.1:9'" in capsys.readouterr().err

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from nasight.compute._packed import packed, unpacked
@@ -137,6 +138,8 @@ def cluster(address: str | None) -> Iterator[ClusterExecutor | None]:
         with _local(distributed, address) as client:
             yield ClusterExecutor(client, address)
         return
+    if address.endswith(".json") and not Path(address).is_file():
+        raise RequestError(f"there is no scheduler file {address}")
     where: dict[str, Any] = {"scheduler_file": address} if address.endswith(".json") else {"address": address}
     try:
         client = distributed.Client(**where, timeout=SECONDS, set_as_default=False)
