@@ -159,6 +159,7 @@ def main() -> None:
     )
     flags.add_argument("--proxy", choices=sorted(PROXIES), default="minute")
     flags.add_argument("--workers", type=int, default=None)
+    flags.add_argument("--first-seed", type=int, default=0, help="seeds count up from here (default 0)")
     given = flags.read(seeds=1, data="cifar-10", methods="darts:erm,gaea-darts:erm", proxy="quick", workers=1)
     if given.methods == "all":
         wanted = [(m.name, m.objectives[0].name) for m in TABLE.values()]
@@ -168,7 +169,7 @@ def main() -> None:
         wanted = list(METHODS)
     items: list[Item] = [
         (method, objective, data, seed, str(given.work_folder), given.data_folder, given.proxy)
-        for seed in range(given.seeds)
+        for seed in range(given.first_seed, given.first_seed + given.seeds)
         for method, objective in wanted
         for data in given.data.split(",")
     ]

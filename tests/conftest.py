@@ -8,6 +8,14 @@ os.environ.setdefault("SCIPY_ARRAY_API", "1")  # read when scipy is imported; wi
 import pytest
 import torch
 
+if "NASIGHT_CACHE" not in os.environ:  # once for all processes of a test run, and nothing in the user's own cache
+    import atexit
+    import shutil
+    import tempfile
+
+    os.environ["NASIGHT_CACHE"] = tempfile.mkdtemp(prefix="nasight-test-cache-")
+    atexit.register(shutil.rmtree, os.environ["NASIGHT_CACHE"], ignore_errors=True)
+
 torch.set_num_threads(1)
 
 

@@ -52,6 +52,10 @@ def _text(kind: Any) -> str:
 
 LENGTH, SIZE, LEARNING, LIMITS, MACHINE = "How long", "How large", "How it learns", "Limits", "Machine"
 WHAT = "What"
+AUGMENT = (
+    "Random changes of images: none, or some of shift,flip,cutout (default: what a named data set declares, for others "
+    "none)."
+)
 DEVICE = "auto, cpu, cuda, cuda:N or mps; auto takes the best there is."
 PRECISION = "32, or products in bf16 or 16 bits; architecture weights and batch statistics stay in 32."
 
@@ -63,7 +67,7 @@ class SearchOptions(TypedDict, total=False):
     task: Annotated[str, Setting("classes, labels or numbers (default: what the labels look like).", WHAT)]
     none: Annotated[bool, Setting("Whether `none` is an operation (nasbench201: not by default).", WHAT)]
     space_options: Annotated[dict[str, Any], Setting("Options of the space, such as layers=3 for mlp.", WHAT)]
-    examples: Annotated[int, Setting("At most this many training examples.", LENGTH, "N")]
+    examples: Annotated[int | str, Setting("At most this many training examples; all: all there are.", LENGTH, "N|all")]
     share: Annotated[float, Setting("A share of the training examples instead.", LENGTH, "0..1")]
     validation: Annotated[float, Setting("The share of them held out to measure with; 0: none.", LENGTH, "0..1")]
     arch_share: Annotated[
@@ -90,10 +94,7 @@ class SearchOptions(TypedDict, total=False):
         Setting("Learning rate of the architecture (default: the published one, scaled by 1/sqrt(steps)).", LEARNING),
     ]
     arch_clip: Annotated[float, Setting("Largest gradient norm of the architecture (default: any).", LEARNING)]
-    augment: Annotated[
-        bool | Callable[[Any], Any],
-        Setting("Random crops and flips, as the data set allows; in Python also a function of a batch.", LEARNING),
-    ]
+    augment: Annotated[bool | str | Callable[[Any], Any], Setting(AUGMENT, LEARNING, "WORDS")]
     class_weights: Annotated[
         str, Setting("balanced: every class counts alike in the loss, however many rows it has.", LEARNING)
     ]
@@ -137,7 +138,7 @@ class TrainOptions(TypedDict, total=False):
     label: Annotated[str, Setting("The column of a table that is asked for (default: label, or the last).", WHAT)]
     task: Annotated[str, Setting("classes, labels or numbers (default: what the labels look like).", WHAT)]
     epochs: Annotated[int, Setting("Epochs of each training.", LENGTH, "N")]
-    examples: Annotated[int, Setting("Learn from at most this many examples.", LENGTH, "N")]
+    examples: Annotated[int | str, Setting("Learn from at most this many examples; or all.", LENGTH, "N|all")]
     share: Annotated[float, Setting("Learn from a share of the examples instead.", LENGTH, "0..1")]
     validation: Annotated[
         float | str, Setting("What judges: test, or a share of the training examples.", LENGTH, "test|0..1")
@@ -153,10 +154,7 @@ class TrainOptions(TypedDict, total=False):
     nesterov: Annotated[bool, Setting("Nesterov's form of the momentum.", LEARNING)]
     weight_decay: Annotated[float, Setting("Weight decay.", LEARNING)]
     clip: Annotated[float | None, Setting("Largest gradient norm.", LEARNING)]
-    augment: Annotated[
-        bool | Callable[[Any], Any],
-        Setting("Random crops and flips, as the data set allows; in Python also a function of a batch.", LEARNING),
-    ]
+    augment: Annotated[bool | str | Callable[[Any], Any], Setting(AUGMENT, LEARNING, "WORDS")]
     class_weights: Annotated[
         str, Setting("balanced: every class counts alike in the loss, however many rows it has.", LEARNING)
     ]

@@ -207,21 +207,9 @@ def test_classes_that_are_called_train_and_plane_are_classes(tmp_path: Path) -> 
     assert load(tmp_path).classes == ("plane", "train")
 
 
-def test_an_image_that_does_not_fit_is_named(tmp_path: Path) -> None:
+def test_a_class_folder_without_images_is_named(tmp_path: Path) -> None:
     for name in ("a", "b"):
         draw(tmp_path / name / "1.png", 7)
-    odd = tmp_path / "b" / "2.png"
-    draw(odd, 7, size=(5, 4))
-    with pytest.raises(RequestError, match=r"2.png is 5x4 pixels, but .*1.png is 6x4"):
-        load(tmp_path)
-    for content in (b"not a picture", (tmp_path / "a" / "1.png").read_bytes()[:-25]):
-        odd.write_bytes(content)
-        with pytest.raises(RequestError, match=r"2.png cannot be read as an image"):
-            load(tmp_path)
-    draw(odd, 7, "I;16")
-    with pytest.raises(RequestError, match=r"2.png has pixels of kind 'I;16'"):
-        load(tmp_path)
-    odd.unlink()
     (tmp_path / "c").mkdir()
     with pytest.raises(RequestError, match="c holds no images"):
         load(tmp_path)

@@ -129,13 +129,16 @@ def test_augmentation_pads_with_black_and_cuts_to_the_mean() -> None:
 
 
 def test_a_prepared_set_augments_as_the_data_set_declares() -> None:
-    data = images()
+    data = images().augmented(Augment(crop=1, flip=True))
     declared = prepare(data).loader(batch_size=8, seed=0, stream="s", rows=torch.arange(20))
     assert declared.augment == data.augmentation == Augment(crop=1, flip=True)
     assert declared.steps == 2
     with_hole = prepare(data).loader(batch_size=8, seed=0, stream="s", cutout=4)
     assert with_hole.augment == Augment(crop=1, flip=True, cutout=4)
     assert prepare(data).loader(batch_size=8, seed=0, stream="s", augment=False).augment is None
+    unknown = prepare(images())
+    assert unknown.loader(batch_size=8, seed=0, stream="s").augment is None
+    assert unknown.loader(batch_size=8, seed=0, stream="s", cutout=4).augment == Augment(0, False, 4)
 
 
 def test_shuffled_batches_are_a_function_of_the_generator() -> None:

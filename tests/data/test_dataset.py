@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from nasight.data import Augment, Dataset, load
+from nasight.data import EARLIER, Augment, Dataset, load
 from nasight.errors import RequestError
 
 X = np.zeros((4, 6, 6), np.uint8)
@@ -128,9 +128,32 @@ def test_the_digits_and_their_split_are_the_same_everywhere() -> None:
     assert data.fingerprint == "eb29d84dc0f777b12b3d23728c40042313cf1bc684ccea6219e79edac172c705"
 
 
-def test_unknown_images_may_be_shifted_by_an_eighth_and_flipped_and_vectors_not() -> None:
-    assert load((np.zeros((4, 3, 32, 40)), Y)).augmentation == Augment(crop=4, flip=True)
-    assert load((np.zeros((4, 5)), Y)).augmentation is None
+def test_unknown_images_are_left_as_they_are_unless_somebody_asks() -> None:
+    images, vectors = (np.zeros((4, 3, 32, 40)), Y), (np.zeros((4, 5)), Y)
+    assert load(images).augmentation is None
+    assert load(images, augment="shift,flip").augmentation == Augment(crop=4, flip=True)
+    assert load(images, augment="flip,cutout").augmentation == Augment(crop=0, flip=True, cutout=16)
+    assert load(images, augment="shift=2").augmentation == Augment(crop=2, flip=False)
+    assert load("digits", augment="none").augmentation is None
+    assert load("digits").augmentation == Augment(crop=1, flip=False)
+    for wrong in ("mirror", "shift=40", "flip=2", "shift=-1", "none,flip", ""):
+        with pytest.raises(RequestError, match="augment must be none, or some of shift, flip and cutout"):
+            load(images, augment=wrong)
+    with pytest.raises(RequestError, match="for images"):
+        load(vectors, augment="shift")
+    assert load(vectors).augmentation is None
+
+
+def test_a_run_that_keeps_no_words_for_its_changes_means_what_was_assumed_then() -> None:
+    images = (np.zeros((4, 3, 32, 40)), Y)
+    assert load(images).changes == "none"
+    assert load(images, augment=EARLIER).augmentation == Augment(crop=4, flip=True)
+    assert load(images, augment=EARLIER).changes is None
+    assert load(images, augment="shift,flip").changes is None
+    assert load(images, augment="shift").changes == "shift=4"
+    assert load("digits", augment=EARLIER).augmentation == load("digits").augmentation
+    assert load("digits", augment="shift").changes is None
+    assert load("digits", augment="flip").changes == "flip"
 
 
 @pytest.mark.slow

@@ -68,8 +68,38 @@ def six_choices() -> nn.Module:
     return Encoder(*(or_identity(block()) for _ in range(3) for block in (Attention, Perceptron)))
 
 
+class Layer(nn.Module):
+    """Attention and two layers in one, half as wide."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norms = nn.ModuleList([nn.LayerNorm(16), nn.LayerNorm(16)])
+        self.attention = nn.MultiheadAttention(16, 2, batch_first=True)
+        self.layers = nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.Linear(32, 16))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.norms[0](x)
+        x = x + self.attention(y, y, y, need_weights=False)[0]
+        return x + self.layers(self.norms[1](x))
+
+
+class Narrow(nn.Module):
+    """Four layers behind each other; without a warm-up one seed of four threw all of them away."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Linear(8, 16)
+        self.position = nn.Parameter(0.1 * torch.randn(8, 16))
+        self.blocks = nn.Sequential(*(or_identity(Layer()) for _ in range(4)))
+        self.head = nn.Linear(16, 10)
+
+    def forward(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.head(self.blocks(self.embedding(x.squeeze(1)) + self.position).mean(1))
+        return logits
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("build", [three_choices, six_choices])
+@pytest.mark.parametrize("build", [three_choices, six_choices, Narrow])
 @pytest.mark.parametrize("seed", range(4))
 def test_two_epochs_do_not_end_at_identity_alone(build: Callable[[], nn.Module], seed: int, tmp_path: Path) -> None:
     run = nasight.search(

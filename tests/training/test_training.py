@@ -98,7 +98,7 @@ def test_parameters_of_the_benchmarks_network_are_counted_as_published() -> None
 def test_darts_trains_with_drop_path_and_an_auxiliary_head_that_does_not_count_as_parameters() -> None:
     images = (np.random.default_rng(0).integers(0, 255, (30, 32, 32, 3), np.uint8), np.arange(30) % 3)
     space, size = spaces.load("darts"), {"channels": 2, "cells": 3}
-    result = train(space, "DARTS_V2", images, preset="paper", epochs=2, batch_size=12, size=size)
+    result = train(space, "DARTS_V2", images, preset="paper", epochs=2, batch_size=12, size=size, augment="shift,flip")
     plain = space.network(space.parse("DARTS_V2"), (3, 32, 32), 3, **size)
     assert result.parameters == sum(p.numel() for p in plain.parameters())
     assert result.curve[0].train_loss == pytest.approx(np.log(3), rel=0.5)

@@ -53,6 +53,30 @@ def get(
     typer.echo(json.dumps({"name": name, "where": str(place)}) if as_json else f"{name} is in {place}")
 
 
+@app.command(epilog=examples("nasight data cache", "nasight data cache --clear", "nasight data cache --clear 3fa9"))
+def cache(
+    key: Annotated[str | None, typer.Argument(help="With --clear: only the entry whose key begins like this.")] = None,
+    clear: Annotated[bool, typer.Option("--clear", help="Remove what is in the cache.")] = False,
+    as_json: Json = False,
+) -> None:
+    """The cache of decoded photos and arrays: what is in it, how large it is; --clear removes it."""
+    from nasight.data import cache_entries, cache_folder, clear_cache
+    from nasight.errors import RequestError
+
+    if key is not None and not clear:
+        raise RequestError(f"the key {key!r} says what to remove: nasight data cache --clear {key}")
+    entries = clear_cache(key) if clear else cache_entries()
+    total = sum(entry.size for entry in entries)
+    if as_json:
+        values = {"folder": str(cache_folder()), "cleared": clear, "bytes": total}
+        typer.echo(json.dumps({**values, "entries": [asdict(entry) for entry in entries]}))
+        return
+    for entry in entries:
+        what = f"{entry.rows:,} rows of {entry.source}" if entry.whole else "unfinished: the next reading resumes it"
+        typer.echo(f"{entry.key}  {entry.size / 1e6:>9,.1f} MB  {what}")
+    typer.echo(f"{'removed' if clear else cache_folder()}: {len(entries)} entries, {total / 1e6:,.1f} MB")
+
+
 def _where(row: Available) -> str:
     size = f" ({row.size / 1e6:.0f} MB)" if row.size else ""
     return f"here, in {row.where}{size}" if row.here else f"not here{size}; get it with: {row.get}"

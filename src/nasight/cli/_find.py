@@ -17,11 +17,15 @@ from nasight.cli._shared import (
     WHAT,
     Cluster,
     DataFolder,
+    Fit,
     Json,
+    Resolution,
+    Strict,
     choice,
     examples,
     interruptible,
     option,
+    read_data,
 )
 from nasight.errors import RequestError
 
@@ -54,6 +58,13 @@ def find(
     baseline: Annotated[
         str | None,
         option("A model of your own to compare with: FILE.py:NAME, a function that makes it.", group=WHAT),
+    ] = None,
+    resolution: Resolution = None,
+    fit: Fit = None,
+    strict: Strict = False,
+    augment: Annotated[
+        str | None,
+        option("Random changes of images: none, or some of shift,flip,cutout (default: what helps).", group=WHAT),
     ] = None,
     method: Annotated[
         str | None, option("The method of the proposing searches (default: a GAEA row).", group=WHAT)
@@ -124,6 +135,7 @@ def find(
                 "--label": label, "--task": task, "--class-weights": class_weights, "--metric": metric,
                 "--space": space, "--baseline": baseline, "--method": method, "--trainings": trainings,
                 "--target": target, "--max-params": max_params, "--max-latency": max_latency, "--out": out,
+                "--resolution": resolution, "--fit": fit, "--augment": augment, "--strict": strict or None,
             }  # fmt: skip
             if given := [name for name, value in fixed.items() if value is not None]:
                 raise RequestError(f"{given[0]} cannot change with --resume: a find keeps what it was asked for")
@@ -132,7 +144,7 @@ def find(
             )
         else:
             answer = studies.find(
-                data,
+                read_data(data, data_folder, resolution=resolution, fit=fit, strict=strict),
                 label=label,
                 task=task,
                 class_weights=class_weights,
@@ -147,6 +159,7 @@ def find(
                 trainings=trainings,
                 epochs=epochs,
                 method=method,
+                augment=augment,
                 seed=seed,
                 workers=workers,
                 executor=executor,

@@ -26,7 +26,9 @@ from nasight.cli import (
     _train,
     _trust,
 )
+from nasight.cli._listener import Spoken
 from nasight.errors import RequestError, RunError
+from nasight.notes import listening
 from nasight.version import VERSION
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
@@ -104,7 +106,8 @@ def _check_ranks(arguments: Sequence[str]) -> None:
 def _status(arguments: Sequence[str] | None) -> int:
     try:
         _check_ranks(sys.argv[1:] if arguments is None else arguments)
-        outcome = app(list(arguments) if arguments is not None else None, standalone_mode=False)
+        with listening(Spoken()):
+            outcome = app(list(arguments) if arguments is not None else None, standalone_mode=False)
         return int(outcome) if isinstance(outcome, int) else 0
     except RequestError as error:
         return _say(error, 2)

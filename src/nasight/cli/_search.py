@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,17 +18,23 @@ from nasight.cli._shared import (
     Cells,
     Channels,
     DataFolder,
+    Fit,
     Json,
     Layers,
+    NoAugment,
+    Strict,
     Width,
     choice,
     epochs_text,
     examples,
     interruptible,
     option,
+    read_data,
+    rows_asked,
     setting,
     table,
 )
+from nasight.errors import RequestError
 from nasight.options import SearchOptions
 
 if TYPE_CHECKING:
@@ -37,13 +44,14 @@ EXAMPLES = examples(
     "nasight search --data digits --preset tiny --out runs/a",
     "nasight search --space darts --method gaea-pc-darts --data fashion-mnist --epochs 10 --out runs/b",
     "nasight search --method eigen --data digits --preset tiny --out runs/c",
-    "nasight search --resume runs/b",
+    "nasight search --resume runs/b --epochs 20",
     "torchrun --nproc-per-node 2 -m nasight search --data digits --preset tiny --out runs/d",
     "nasight search --list",
 )
 
 
 def search(
+    context: typer.Context,
     space: Annotated[
         str, choice("A space by name, or FILE.py:NAME for your own module with Choices.", group=WHAT)
     ] = "nasbench201",
@@ -55,6 +63,7 @@ def search(
         option("erm, bilevel, erm-joint or block; by default the one the method was published with.", group=WHAT),
     ] = None,
     data: Annotated[str, choice(_shared.DATA, group=WHAT)] = "digits",
+    strict: Strict = False,
     label: Annotated[str | None, setting(SearchOptions, "label")] = None,
     task: Annotated[str | None, setting(SearchOptions, "task")] = None,
     none: Annotated[bool | None, setting(SearchOptions, "none", "--none/--no-none")] = None,
@@ -66,7 +75,7 @@ def search(
     schedule_epochs: Annotated[int | None, setting(SearchOptions, "schedule_epochs")] = None,
     warmup: Annotated[int | None, setting(SearchOptions, "warmup")] = None,
     lr_warmup: Annotated[int | None, setting(SearchOptions, "lr_warmup")] = None,
-    examples: Annotated[int | None, setting(SearchOptions, "examples")] = None,
+    examples: Annotated[str | None, setting(SearchOptions, "examples")] = None,
     share: Annotated[float | None, setting(SearchOptions, "share")] = None,
     validation: Annotated[float | None, setting(SearchOptions, "validation")] = None,
     arch_share: Annotated[float | None, setting(SearchOptions, "arch_share")] = None,
@@ -76,6 +85,7 @@ def search(
     layers: Layers = None,
     partial: Annotated[int | None, setting(SearchOptions, "partial")] = None,
     resolution: Annotated[int | None, setting(SearchOptions, "resolution")] = None,
+    fit: Fit = None,
     batch_size: Annotated[int | None, setting(SearchOptions, "batch_size")] = None,
     lr: Annotated[float | None, setting(SearchOptions, "lr")] = None,
     lr_min: Annotated[float | None, setting(SearchOptions, "lr_min")] = None,
@@ -83,7 +93,8 @@ def search(
     weight_decay: Annotated[float | None, setting(SearchOptions, "weight_decay")] = None,
     clip: Annotated[float | None, setting(SearchOptions, "clip")] = None,
     arch_clip: Annotated[float | None, setting(SearchOptions, "arch_clip")] = None,
-    augment: Annotated[bool | None, setting(SearchOptions, "augment", "--augment/--no-augment")] = None,
+    augment: Annotated[str | None, setting(SearchOptions, "augment")] = None,
+    no_augment: NoAugment = False,
     class_weights: Annotated[str | None, setting(SearchOptions, "class_weights")] = None,
     metric: Annotated[str | None, setting(SearchOptions, "metric")] = None,
     candidates: Annotated[int | None, setting(SearchOptions, "candidates")] = None,
@@ -100,7 +111,10 @@ def search(
     out: Annotated[
         str | None, option("The run folder (default: runs/SPACE-METHOD-SEED).", metavar="FOLDER", group=OUTPUT)
     ] = None,
-    resume: Annotated[str | None, option("Resume an interrupted run.", metavar="FOLDER", group=OUTPUT)] = None,
+    resume: Annotated[
+        str | None,
+        option("Resume an interrupted run; with more --epochs, one that has ended.", metavar="FOLDER", group=OUTPUT),
+    ] = None,
     overwrite: Annotated[bool, choice("Replace a run that is in --out.", "--overwrite", group=OUTPUT)] = False,
     track: Annotated[
         str | None,
@@ -113,11 +127,16 @@ def search(
         _list(as_json, preset)
         return
     from nasight import studies
+    from nasight.data import holds_photos
 
     progress = _progress()
     if resume is not None:
+        if (Path(resume) / "run.json").is_file():  # what is no run is said first
+            _only_with_resume(context)
         with interruptible():
-            run = studies.resume(resume, data_folder=data_folder, progress=progress, track=track, device=device)
+            run = studies.resume(
+                resume, data_folder=data_folder, progress=progress, track=track, epochs=epochs, device=device
+            )
         _report(run, as_json)
         return
     settings: dict[str, Any] = {
@@ -129,7 +148,7 @@ def search(
         "metric": metric,
         "none": none,
         "epochs": epochs,
-        "examples": examples,
+        "examples": rows_asked(examples),
         "share": share,
         "validation": validation,
         "arch_share": arch_share,
@@ -145,7 +164,7 @@ def search(
         "weight_decay": weight_decay,
         "clip": clip,
         "arch_clip": arch_clip,
-        "augment": augment,
+        "augment": False if no_augment else augment,
         "candidates": candidates,
         "top": top,
         "max_params": max_params,
@@ -158,11 +177,13 @@ def search(
         "precision": precision,
         "seed": seed,
     }
+    # Photos are decoded at the resolution; of other data the search makes smaller copies.
+    photos = resolution if (fit is not None or strict) and holds_photos(data) else None
     with interruptible():
         run = studies.search(
             space,
             method,
-            data,
+            read_data(data, data_folder, fit=fit, strict=strict, resolution=photos),
             objective=objective,
             out=out or f"runs/{studies.folder_name(space)}-{method}-{seed}",
             preset=preset,
@@ -173,6 +194,24 @@ def search(
             **settings,
         )
     _report(run, as_json)
+
+
+WITH_RESUME = {"resume", "epochs", "device", "data_folder", "track", "as_json"}
+
+
+def _only_with_resume(context: typer.Context) -> None:
+    """Refuse a wish that a resumed search cannot fulfill: it keeps what it was asked for."""
+    given = [name for name in context.params if _from_command_line(context, name) and name not in WITH_RESUME]
+    if given:
+        raise RequestError(
+            f"--{given[0].replace('_', '-')} cannot change with --resume: a search keeps what it was asked for, "
+            "except --epochs"
+        )
+
+
+def _from_command_line(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def _trained_size(space: str, preset: str, layers: int | None) -> dict[str, int] | None:

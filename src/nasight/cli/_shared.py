@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from nasight.errors import RequestError
 from nasight.options import settings_of
 
 WHAT, LENGTH, SIZE, MACHINE, OUTPUT = "What", "How long", "How large", "Machine", "Output"
@@ -60,7 +61,45 @@ Cluster = Annotated[
     ),
 ]
 Json = Annotated[bool, choice("One JSON object on standard output and nothing else.", "--json", group=OUTPUT)]
-DATA = "A data set by name, an .npz file or an image folder."
+DATA = "A data set by name, an .npz file, a folder of photos, or a .csv of paths and labels."
+Resolution = Annotated[
+    int | None, option("Bring images to this many pixels per side (default: as they are).", metavar="N", group=SIZE)
+]
+Fit = Annotated[
+    str | None,
+    option("How photos of other proportions are brought to size: crop (default), pad or stretch.", group=SIZE),
+]
+Strict = Annotated[bool, choice("Refuse photos that cannot be read (else a few are left out).", "--strict", group=WHAT)]
+NoAugment = Annotated[
+    bool, choice("No random changes of images: --augment none.", "--no-augment", group="How it learns")
+]
+
+
+def read_data(
+    data: str | None,
+    folder: str | None,
+    *,
+    resolution: int | None = None,
+    fit: str | None = None,
+    strict: bool = False,
+) -> Any:
+    """The data set, where the command line says how it is read; else its name, for what loads it later."""
+    if data is None or (resolution is None and fit is None and not strict):
+        return data
+    from nasight.data import load
+
+    return load(data, folder=folder, resolution=resolution, fit=fit, strict=strict)
+
+
+def rows_asked(text: str | None) -> int | str | None:
+    """A number of rows, or "all"."""
+    if text is None or text == "all":
+        return text
+    if not text.isdecimal():
+        raise RequestError(f"--examples must be a number of rows, or all, got {text!r}")
+    return int(text)
+
+
 CELLS = "Cells (nasbench201, nasbench1shot1: in each of three stages)."
 Channels = Annotated[int | None, option("Channels of the first cell.", metavar="N", group=SIZE)]
 Cells = Annotated[int | None, option(CELLS, metavar="N", group=SIZE)]

@@ -8,9 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nasight.data._augment import Augment, default_augment
+from nasight.data._augment import NOTHING, Augment
 from nasight.data._dataset import Dataset
 from nasight.data._labels import read_labels
+from nasight.data._maps import map_of
 from nasight.errors import RequestError
 
 STRIP = 3
@@ -26,7 +27,7 @@ def from_arrays(
     augmentation: Augment | None = None,
     task: str | None = None,
 ) -> Dataset:
-    """The data set of arrays, which are copied.
+    """The data set of arrays, which are copied, unless they are mapped files.
 
     Parameters
     ----------
@@ -37,7 +38,7 @@ def from_arrays(
     source : where the arrays come from, for messages.
     classes : the names of the classes 0 to k - 1, of the labels or of the numbers; by default the labels themselves.
     task : "classes", "labels" or "numbers"; by default what y looks like.
-    augmentation : which random changes keep a label; by default images may be shifted by an eighth and flipped.
+    augmentation : which random changes keep a label; none by default.
 
     >>> from_arrays("dots", (np.zeros((4, 8, 8), np.uint8), [0, 1, 0, 1])).inputs
     (1, 8, 8)
@@ -46,9 +47,10 @@ def from_arrays(
         raise RequestError(f"data must be (x, y) or (x, y, x_test, y_test), got {len(arrays)} arrays")
     train_x, test_x = examples(arrays[0], "x"), examples(arrays[2], "x_test") if len(arrays) == 4 else None
     labels = read_labels(arrays[1], arrays[3] if len(arrays) == 4 else None, kind=task, names=classes)
-    if augmentation is None:
-        augmentation = default_augment(tuple(train_x.shape[1:]))
-    return Dataset(name, train_x, labels.train, test_x, labels.test, labels.names, source, augmentation, labels.task)
+    # Of images whose origin is not known nobody can say which random changes keep a label.
+    changes = NOTHING if augmentation is None and train_x.dim() == 4 else None
+    rest = (labels.names, source, augmentation, labels.task)
+    return Dataset(name, train_x, labels.train, test_x, labels.test, *rest, changes=changes)
 
 
 def examples(value: Any, what: str) -> Tensor:
@@ -62,6 +64,8 @@ def examples(value: Any, what: str) -> Tensor:
     >>> examples(np.zeros((4, 8, 8, 3), np.uint8), "x").shape
     torch.Size([4, 3, 8, 8])
     """
+    if isinstance(value, Tensor) and map_of(value) is not None:
+        return value  # decoded by us, in the layout of a data set
     x = _tensor(value, what)
     if x.is_complex():
         raise RequestError(f"{what} must hold real numbers, got {x.dtype}")

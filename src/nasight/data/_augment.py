@@ -33,9 +33,58 @@ class Augment:
                 raise RequestError(f"{name} must be a whole number of pixels of at least 0, got {value!r}")
 
 
-def default_augment(inputs: tuple[int, ...]) -> Augment | None:
-    """What we assume of data we do not know: images may be shifted by an eighth and flipped, vectors not."""
+NOTHING = "none"
+EARLIER = "as earlier versions"
+"""What a run means that keeps no words for its random changes: those of its data set, or what was assumed then."""
+WORDS = ("shift", "flip", "cutout")
+
+
+def assumed_earlier(inputs: tuple[int, ...]) -> Augment | None:
+    """What versions before 0.3 assumed of data they did not know: images may be shifted by an eighth and flipped."""
     return Augment(crop=min(inputs[1:]) // 8, flip=True) if len(inputs) == 3 else None
+
+
+def read_augment(text: str, inputs: tuple[int, ...]) -> Augment | None:
+    """The random changes that words ask for; None for none.
+
+    Parameters
+    ----------
+    text : "none", or some of shift, flip and cutout, with commas. A shift is up to an eighth of the image and a hole
+        half as wide as it, unless pixels are given: "shift=4,flip,cutout=16".
+    inputs : the shape of an example.
+
+    >>> read_augment("shift,flip", (3, 32, 32))
+    Augment(crop=4, flip=True, cutout=0)
+    """
+    words = [word.strip() for word in text.split(",")]
+    if words == [NOTHING]:
+        return None
+    if len(inputs) != 3:
+        raise RequestError(f"augment {text!r} is for images (channels, height, width), not for examples of {inputs}")
+    side = min(inputs[1:])
+    amounts = {"shift": max(1, side // 8), "flip": 1, "cutout": side // 2}
+    found = dict.fromkeys(WORDS, 0)
+    for word in words:
+        name, given, amount = word.partition("=")
+        if name not in WORDS or (given and (name == "flip" or not amount.isdecimal() or not 0 < int(amount) < side)):
+            raise RequestError(
+                f"augment must be none, or some of shift, flip and cutout, such as shift,flip or shift=4 (pixels, "
+                f"fewer than {side}), got {text!r}"
+            )
+        found[name] = int(amount) if given else amounts[name]
+    return Augment(found["shift"], bool(found["flip"]), found["cutout"])
+
+
+def augment_text(augment: Augment | None) -> str:
+    """The words that `read_augment` reads as these random changes.
+
+    >>> augment_text(Augment(crop=4, flip=True))
+    'shift=4,flip'
+    """
+    if augment is None:
+        return NOTHING
+    words = [f"shift={augment.crop}"] * bool(augment.crop) + ["flip"] * augment.flip
+    return ",".join([*words, *[f"cutout={augment.cutout}"] * bool(augment.cutout)]) or NOTHING
 
 
 def augment(batch: Tensor, generator: torch.Generator, *, crop: int = 4, flip: bool = True, cutout: int = 0) -> Tensor:

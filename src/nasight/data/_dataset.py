@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from nasight.data._augment import Augment
+from nasight.data._fingerprint import fingerprint
 from nasight.data._layout import TableLayout
+from nasight.data._maps import chunks, map_of, open_map
 from nasight.data._split import split_indices
 from nasight.data._task import Task
 from nasight.errors import RequestError
@@ -34,6 +38,10 @@ class Dataset:
     augmentation : which random changes keep the label; None for none.
     task : what the labels ask for, with the loss and the score that follow.
     table : how the columns of a table became the numbers of its rows; None for data that is no table.
+    changes : those random changes in words, where they are not what the data set itself declares; a run keeps them.
+    reading : how photos were read (resolution, fit), for a run that reads them again.
+    fit : how photos of other sizes become examples: "crop", "pad", "stretch", or None where nothing is known of it.
+    origin : the path that `load` was given, if it was one.
     summary : a line on what was read: how many, which classes, which sizes.
     """
 
@@ -47,6 +55,10 @@ class Dataset:
     augmentation: Augment | None = None
     task: Task = field(default_factory=Task)
     table: TableLayout | None = None
+    changes: str | None = None
+    reading: Mapping[str, Any] = field(default_factory=dict)
+    fit: str | None = None
+    origin: str | None = None
     summary: str = ""
 
     def __post_init__(self) -> None:
@@ -98,14 +110,28 @@ class Dataset:
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of the arrays, their shapes and their types: equal data, wherever it came from, has one."""
-        digest = hashlib.sha256()
-        for part in (self.train_x, self.train_y, self.test_x, self.test_y):
-            if part is None:
-                digest.update(b"none;")
-            else:
-                digest.update(f"{part.dtype} {tuple(part.shape)};".encode())
-                digest.update(part.contiguous().numpy().data.cast("B"))
-        return digest.hexdigest()
+        return fingerprint((self.train_x, self.train_y, self.test_x, self.test_y))
+
+    def augmented(self, augmentation: Augment | None, changes: str | None = None) -> Dataset:
+        """The same rows with other random changes, and the words for them that a run keeps."""
+        return self._alike(augmentation=augmentation, changes=changes)
+
+    def _alike(self, **changes: Any) -> Dataset:
+        """The data set with other notes on the same rows, whose checksum need not be made again."""
+        made = replace(self, **changes)
+        if "fingerprint" in self.__dict__:
+            made.__dict__["fingerprint"] = self.fingerprint
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For another process: mapped rows go as the path of their file, others as NumPy arrays.
+
+        As tensors they would go through shared memory, which containers keep small.
+        """
+        return {name: _packed(value) for name, value in self.__dict__.items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({name: _unpacked(value) for name, value in state.items()})
 
     def split(self, share: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """The numbers of the training rows in two stratified random parts: a `share` of them, and the rest.
@@ -130,7 +156,9 @@ class Dataset:
         if share == 1:
             return self
         (rows,) = split_indices(self.strata, [self._rows(share)], generator)
-        return replace(self, train_x=self.train_x[rows], train_y=self.train_y[rows])
+        from nasight.data._derive import select_rows  # which makes data sets, so it comes after this file
+
+        return select_rows(self, rows)
 
     def _rows(self, share: float) -> int:
         if not 0 < share <= 1:
@@ -142,6 +170,26 @@ class Dataset:
                 f"too few for {self.outputs_text}"
             )
         return rows
+
+
+def _packed(value: Any) -> Any:
+    if not isinstance(value, Tensor):
+        return value
+    path = map_of(value)
+    return value.numpy() if path is None else _MappedFile(str(path))
+
+
+def _unpacked(value: Any) -> Any:
+    if isinstance(value, _MappedFile):
+        return open_map(value.path)
+    return torch.from_numpy(value) if isinstance(value, np.ndarray) else value
+
+
+@dataclass(frozen=True, slots=True)
+class _MappedFile:
+    """Stands for the rows of a file while a data set is sent to another process."""
+
+    path: str
 
 
 def _check_part(name: str, part: str, x: Tensor, y: Tensor, task: Task) -> None:
@@ -161,14 +209,24 @@ def _check_part(name: str, part: str, x: Tensor, y: Tensor, task: Task) -> None:
         raise RequestError(f"{where} has {len(x)} examples but {len(y)} labels")
     if x.numel() == 0:
         raise RequestError(f"{where} is empty: its shape is {tuple(x.shape)}")
-    if x.is_floating_point() and not bool(torch.isfinite(x).all()):
-        row = int((~torch.isfinite(x)).flatten(1).any(1).nonzero()[0])
+    row = _first_not_finite(x)
+    if row is not None:
         raise RequestError(f"{where} has a NaN or infinite value in row {row}")
     if y.is_floating_point() and not bool(torch.isfinite(y).all()):
         row = int((~torch.isfinite(y)).any(1).nonzero()[0])
         raise RequestError(f"{where} has a NaN or infinite label in row {row}")
     if task.kind == "classes" and int(y.min()) < 0:
         raise RequestError(f"{where} has the negative label {int(y.min())}; labels are 0 to k - 1")
+
+
+def _first_not_finite(x: Tensor) -> int | None:
+    """The number of the first row that holds a NaN or an infinity."""
+    first = 0
+    for piece in chunks(x) if x.is_floating_point() else ():
+        if not bool(torch.isfinite(piece).all()):
+            return first + int((~torch.isfinite(piece)).flatten(1).any(1).nonzero()[0])
+        first += len(piece)
+    return None
 
 
 def _check_classes(name: str, y: Tensor, classes: tuple[str, ...]) -> None:

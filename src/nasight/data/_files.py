@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
+import numpy as np
 import torch
 
-from nasight.data._arrays import from_arrays
+from nasight.data._arrays import examples, from_arrays
+from nasight.data._augment import EARLIER, assumed_earlier, augment_text, read_augment
+from nasight.data._cache import Site, cached, signature
 from nasight.data._dataset import Dataset
+from nasight.data._derive import resized
 from nasight.data._formats import read_cifar_set, read_idx_set
+from nasight.data._maps import open_map
 from nasight.data._npz import read_npz
 from nasight.data._objects import load_object
-from nasight.data._registry import NPZ, TABLE, format_of, formats, load_registered, made, registered_names
+from nasight.data._photos import Reading
+from nasight.data._registry import (
+    IMAGES,
+    NPZ,
+    PHOTO_TABLE,
+    PHOTOS,
+    TABLE,
+    format_of,
+    formats,
+    load_registered,
+    made,
+    registered_names,
+)
 from nasight.data._sources import CIFAR_FILES, SOURCES, DataSource, data_folder, unknown_name
 from nasight.data._split import split_indices
 from nasight.data._tables import read_table_set
 from nasight.errors import RequestError
+from nasight.notes import note
 from nasight.reproducible import generator_for
+
+PARTS = ("train_x", "train_y", "test_x", "test_y")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +59,31 @@ def load(
     folder: str | Path | None = None,
     label: str | None = None,
     task: str | None = None,
+    resolution: int | None = None,
+    fit: str | None = None,
+    strict: bool = False,
+    augment: str | None = None,
 ) -> Dataset:
     """The data set that a name, a path or arrays mean.
 
     Parameters
     ----------
     source : a name (digits, fashion-mnist, mnist, cifar-10, or one that was registered); a path to an .npz file (x, y
-        and optionally x_test, y_test), to a folder of images (class/file, or train/class/file and test/class/file), to
-        a table (.csv, .tsv, .jsonl, .parquet; or a folder with train and test ones) or to anything in a registered
-        format; arrays (x, y) or (x, y, x_test, y_test); a frame of pandas or polars, or two, the second to test with; a
-        `torch.utils.data.Dataset` or `DataLoader` of (x, y), or two; a `datasets.Dataset`; or a data set, which is
-        returned as it is. A name wins over a path of the same spelling: write ./mnist for the folder. The label and the
-        task can be part of a path: rows.csv#label=price&task=numbers.
+        and optionally x_test, y_test), to a folder of photos (class/file, or train/class/file with val/class/file and
+        test/class/file), to a .csv or .tsv file of paths and labels, to a table (.csv, .tsv, .jsonl, .parquet; or a
+        folder with train and test ones) or to anything in a registered format; arrays (x, y) or (x, y, x_test, y_test);
+        a frame of pandas or polars, or two, the second to test with; a `torch.utils.data.Dataset` or `DataLoader` of
+        (x, y), or two; a `datasets.Dataset`; or a data set, which is returned as it is. A name wins over a path of the
+        same spelling: write ./mnist for the folder. The label and the task can be part of a path:
+        rows.csv#label=price&task=numbers.
     folder : where the files of named data sets are; $NASIGHT_DATA or the user's cache by default.
+    resolution : pixels per side of all images; by default the size they have, and at most 64 where photos differ.
+    fit : how photos of other proportions are brought to it: "crop" (the middle, the default), "pad" or "stretch".
+    strict : refuse a photo that cannot be read, where otherwise a few such are named and left out.
+    augment : random changes of images that keep their class, such as "shift,flip"; see `read_augment`. By default those
+        that a named data set declares, and none for others.
+
+    Large arrays and photos are decoded once, into a cache (`cache_folder`), and mapped from there.
 
     label : of a table, the column that is asked for, or several joined by commas; "label" or else the last by default.
     task : "classes", "labels" (several of them) or "numbers"; by default what the labels look like.
@@ -59,6 +91,39 @@ def load(
     >>> load("digits").inputs
     (1, 8, 8)
     """
+    reading = Reading(resolution, fit, strict)
+    found = _load(source, folder, reading, label, task)
+    if not found.reading and resolution is not None:
+        found = replace(resized(found, resolution), reading={"resolution": resolution})
+    if isinstance(source, str | Path) and found.name not in SOURCES and Path(source).expanduser().exists():
+        found = found._alike(origin=str(source))
+    if found.summary and not isinstance(source, Dataset):
+        note(f"{found.source}: {found.summary}")
+    return _augmented(found, augment)
+
+
+def holds_photos(source: object) -> bool:
+    """Whether a source is a folder or a table of photos, which `load` decodes at any resolution."""
+    if not isinstance(source, str | Path) or (isinstance(source, str) and source in (*SOURCES, *registered_names())):
+        return False
+    path = Path(source).expanduser()
+    return path.exists() and format_of(path) in (IMAGES, PHOTO_TABLE)
+
+
+def _augmented(data: Dataset, text: str | None) -> Dataset:
+    """The data set with the random changes that words ask for."""
+    if text is None:
+        return data
+    unknown, before = data.changes is not None, assumed_earlier(data.inputs)
+    if text == EARLIER:
+        return data.augmented(before) if unknown else data
+    asked = read_augment(text, data.inputs)
+    # A run that keeps no words means what was meant before there were any.
+    usual = before if unknown else data.augmentation
+    return data.augmented(asked, None if asked == usual else augment_text(asked))
+
+
+def _load(source: Any, folder: str | Path | None, reading: Reading, label: str | None, task: str | None) -> Dataset:
     if isinstance(source, Dataset):
         return source
     if not isinstance(source, (str, Path)):
@@ -70,7 +135,7 @@ def load(
         return load_registered(source, data_folder(folder))
     path = Path(source).expanduser()
     if path.exists():
-        return _load_path(path, label, task)
+        return _load_path(path, reading, label, task)
     if isinstance(source, Path) or path.suffix or len(path.parts) > 1:
         raise RequestError(f"there is no file or folder {source}")
     raise unknown_name(source, registered_names())
@@ -102,7 +167,7 @@ def _named_in(source: str | Path, label: str | None, task: str | None) -> tuple[
     return path, label or named.get("label", [None])[0], task or named.get("task", [None])[0]
 
 
-def _load_path(path: Path, label: str | None = None, task: str | None = None) -> Dataset:
+def _load_path(path: Path, reading: Reading, label: str | None = None, task: str | None = None) -> Dataset:
     known = format_of(path)
     if known is TABLE:
         return read_table_set(path, label, task)
@@ -114,6 +179,8 @@ def _load_path(path: Path, label: str | None = None, task: str | None = None) ->
         raise RequestError(f"task {task!r} is for tables, .npz files and arrays, and {path} is none")
     if known is None:
         raise RequestError(f"{path} is not {' or '.join(one.name for one in reversed(formats()))}")
+    if known in (IMAGES, PHOTO_TABLE):
+        return PHOTOS[known.name](path, reading)
     return made(known.read(path), str(path))
 
 
@@ -146,7 +213,18 @@ def find(source: DataSource, root: Path) -> Path | None:
 def read_named(source: DataSource, place: Path) -> Dataset:
     """The data set whose files are in `place`."""
     paths = [path for path in source.paths(place).values() if path]
-    arrays = read_cifar_set(paths) if source.files == CIFAR_FILES else read_idx_set(paths)
+    read = read_cifar_set if source.files == CIFAR_FILES else read_idx_set
+
+    def fill(site: Site) -> dict[str, Any]:
+        for name, array in zip(PARTS, read(paths), strict=True):
+            shown = examples(array, name).numpy() if name.endswith("_x") else array
+            np.save(site.folder / f"{name}.npy", shown)
+        return {}
+
+    files = signature({str(path.resolve()): path for path in paths})
+    kept, _ = cached({"named": source.name, "files": files}, source.name, fill)
+    stored = [kept / f"{name}.npy" for name in PARTS]
+    arrays = tuple(open_map(file) if file.stem.endswith("_x") else np.load(file) for file in stored)
     return from_arrays(source.name, arrays, source=str(place), classes=source.classes, augmentation=source.augmentation)
 
 

@@ -220,8 +220,10 @@ class Prepared:
         transform : as in `Loader`.
         """
         declared = self.dataset.augmentation if augment else None
-        if declared is not None and cutout:
-            declared = Augment(declared.crop, declared.flip, cutout)
+        if augment and cutout:
+            declared = Augment(
+                cutout=cutout, crop=declared.crop if declared else 0, flip=bool(declared and declared.flip)
+            )
         return Loader(
             self.dataset.train_x,
             self.dataset.train_y,

@@ -1,19 +1,27 @@
-"""An .npz file of plain arrays."""
+"""An .npz file of plain arrays; large examples go into the cache a piece at a time, and are mapped from there."""
 
 from __future__ import annotations
 
 import zipfile
 import zlib
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.lib.npyio import NpzFile
 
-from nasight.data._arrays import from_arrays
+from nasight.data._arrays import examples, from_arrays
+from nasight.data._cache import Site, cached, signature
 from nasight.data._dataset import Dataset
+from nasight.data._maps import CHUNK_BYTES, open_map
 from nasight.errors import RequestError
+from nasight.notes import progress
 
 KEYS = ("x", "y", "x_test", "y_test")
+MAPPED_BYTES = 16 << 20
+"""Examples that take more than this are mapped; smaller ones are read whole, which is as fast."""
+BROKEN = (zipfile.BadZipFile, zlib.error, ValueError, EOFError, OSError, NotImplementedError, RuntimeError)
 
 
 def read_npz(path: Path, task: str | None = None) -> Dataset:
@@ -23,10 +31,70 @@ def read_npz(path: Path, task: str | None = None) -> Dataset:
         with path.open("rb") as handle:
             file = np.load(handle, allow_pickle=False)
             names = list(file.files) if isinstance(file, NpzFile) else []
-            arrays = {key: file[key] for key in KEYS if key in names}
-    except (zipfile.BadZipFile, zlib.error, ValueError, EOFError, OSError) as error:
+            large = _large(file) if isinstance(file, NpzFile) and "x" in names else []
+            arrays = {key: file[key] for key in KEYS if key in names and key not in large}
+    except BROKEN as error:
         raise RequestError(f"{path} cannot be read as an .npz file of plain arrays ({error})") from error
+    if large:
+        place, _ = cached(
+            {"npz": signature({str(path.resolve()): path}), "arrays": large}, str(path), _filled(path, large)
+        )
+        arrays |= {key: open_map(place / f"{key}_x.npy") for key in large}
     absent = [key for key in KEYS[: 4 if len(arrays) > 2 else 2] if key not in arrays]
     if absent:
         raise RequestError(f"{path} lacks the array {absent[0]!r}; it holds {', '.join(names) or 'nothing'}")
-    return from_arrays(path.stem, tuple(arrays.values()), source=str(path), task=task)
+    return from_arrays(path.stem, tuple(arrays[key] for key in KEYS if key in arrays), source=str(path), task=task)
+
+
+def _large(file: NpzFile) -> list[str]:
+    """The arrays of examples, if together they are large and lie row after row."""
+    found: list[str] = [key for key in ("x", "x_test") if key in file.files]
+    assert file.zip is not None
+    heads = {}
+    for key in found:
+        with file.zip.open(f"{key}.npy") as member:
+            heads[key] = _head(member)
+    size = sum(int(np.prod(shape, dtype=object)) * kind.itemsize for shape, _, kind in heads.values())
+    plain = all(not by_column and kind.kind in "biuf" and shape for shape, by_column, kind in heads.values())
+    return found if size > MAPPED_BYTES and plain else []
+
+
+def _head(member: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """The shape, whether columns come first, and the type of an array that begins here."""
+    version = npy.read_magic(member)
+    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    return read(member)
+
+
+def _filled(path: Path, keys: list[str]) -> Any:
+    def fill(site: Site) -> dict[str, Any]:
+        try:
+            with zipfile.ZipFile(path) as file:
+                for key in keys:
+                    with file.open(f"{key}.npy") as member:
+                        _copy(site, member, key)
+        except BROKEN as error:
+            if isinstance(error, RequestError):
+                raise
+            raise RequestError(f"{path} cannot be read as an .npz file of plain arrays ({error})") from error
+        return {}
+
+    return fill
+
+
+def _copy(site: Site, member: IO[bytes], key: str) -> None:
+    """Write an array in the layout of a data set, some rows at a time."""
+    shape, _, kind = _head(member)
+    row = int(np.prod(shape[1:], dtype=np.int64)) * kind.itemsize
+    step = max(1, CHUNK_BYTES // max(1, row))
+    writer = None
+    for start in range(0, shape[0], step):
+        count = min(step, shape[0] - start)
+        content = member.read(count * row)
+        if len(content) < count * row:
+            raise EOFError(f"{key} ends after row {start + len(content) // max(1, row)} of {shape[0]}")
+        rows = examples(np.frombuffer(content, kind).reshape(count, *shape[1:]), key).numpy()
+        if writer is None:
+            writer = site.rows(f"{key}_x", (shape[0], *rows.shape[1:]), str(rows.dtype))
+        writer.write(start, rows)
+        progress(f"reading {key}", start + count, shape[0])

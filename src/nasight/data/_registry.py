@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from nasight.data._arrays import from_arrays
 from nasight.data._dataset import Dataset
-from nasight.data._images import read_image_folder
 from nasight.data._npz import read_npz
+from nasight.data._photo_list import is_photo_table, list_folder, list_table
+from nasight.data._photos import Reading, read_photos
 from nasight.data._sources import SOURCES
 from nasight.data._tables import holds_table_set, read_table_set
 from nasight.errors import RequestError
@@ -46,16 +46,25 @@ def _checked(name: str, thing: object) -> DataFormat | LoadData:
     return thing
 
 
-def _read_images(path: Path) -> Dataset:
-    arrays, classes = read_image_folder(path)
-    return from_arrays(path.resolve().name, arrays, source=str(path), classes=classes)
+def _read_images(path: Path, reading: Reading | None = None) -> Dataset:
+    return read_photos(list_folder(path), str(path), reading or Reading())
+
+
+def _read_photo_table(path: Path, reading: Reading | None = None) -> Dataset:
+    return read_photos(list_table(path), str(path), reading or Reading())
 
 
 TABLE = DataFormat("a table (.csv, .tsv, .jsonl, .parquet)", holds_table_set, read_table_set)
 NPZ = DataFormat("an .npz file", lambda path: path.is_file() and path.suffix.lower() == ".npz", read_npz)
 IMAGES = DataFormat("a folder of images", Path.is_dir, _read_images)
+PHOTO_TABLE = DataFormat("a table of photos", is_photo_table, _read_photo_table)
+PHOTOS = {IMAGES.name: _read_images, PHOTO_TABLE.name: _read_photo_table}
+"""Formats whose files are photos, and how they are read with settings."""
 REGISTERED: Registry[DataFormat | LoadData] = Registry(
-    "data set or format", "nasight.data", {NPZ.name: NPZ, IMAGES.name: IMAGES, TABLE.name: TABLE}, check=_checked
+    "data set or format",
+    "nasight.data",
+    {known.name: known for known in (NPZ, IMAGES, TABLE, PHOTO_TABLE)},
+    check=_checked,
 )
 
 
@@ -71,7 +80,7 @@ def register(data: DataFormat | Dataset | LoadData, name: str | None = None) -> 
     name : what the data set is called; by default the name that a format or a data set has.
 
     >>> import numpy as np
-    >>> from nasight.data import load
+    >>> from nasight.data import from_arrays, load
     >>> def read(path):
     ...     table = np.loadtxt(path)
     ...     return from_arrays(path.stem, (table[:, :-1], table[:, -1]), source=str(path))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from nasight.data._dataset import Dataset
 from nasight.data._files import load
 from nasight.data._labels import sorted_labels
-from nasight.data._registry import IMAGES, NPZ, TABLE, format_of, formats, registered_names
+from nasight.data._registry import IMAGES, NPZ, PHOTO_TABLE, TABLE, format_of, formats, registered_names
 from nasight.data._row_files import CellTable, read_jsonl, read_table, table_suffix
 from nasight.data._sources import SOURCES, data_folder
 from nasight.errors import RequestError
@@ -103,7 +103,8 @@ def rows(
 
 def _from_path(path: Path, target: str | None) -> Rows:
     known, suffix = format_of(path), table_suffix(path)
-    if known in (None, NPZ, IMAGES, TABLE):  # a format that was registered for such files goes before these
+    # A format that was registered for such files goes before these.
+    if known in (None, NPZ, IMAGES, TABLE, PHOTO_TABLE):
         if suffix == ".jsonl":
             return _from_texts(path.name, read_jsonl(path, target))
         if suffix:
@@ -111,7 +112,7 @@ def _from_path(path: Path, target: str | None) -> Rows:
         if path.is_dir() and _jsonl(path, "train") is not None:
             return _from_jsonl_folder(path.resolve().name, path, target)
     if known is None:
-        others = [f" or {one.name}" for one in formats() if one not in (NPZ, IMAGES, TABLE)]
+        others = [f" or {one.name}" for one in formats() if one not in (NPZ, IMAGES, TABLE, PHOTO_TABLE)]
         raise RequestError(f"{path} is not a .csv, .tsv, .jsonl or .npz file{''.join(others)}")
     _no_target(target, path)
     return _from_images(load(path))

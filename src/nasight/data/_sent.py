@@ -44,7 +44,7 @@ class SentData:
         (1, 8, 8)
         """
         tries: list[tuple[str, str | None]] = []
-        source = Path(data.source).expanduser()
+        source = Path(data.origin or data.source).expanduser()
         if data.name in SOURCES or data.name in registered_names():
             tries = [(data.name, None), *([(data.name, str(source.resolve().parent))] if source.is_dir() else [])]
         elif source.exists():

@@ -27,6 +27,8 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 BATCH = 64
+TURNS = dict(enumerate(map(Image.Transpose, (0, 3, 1, 5, 4, 6, 2)), 2))
+"""How a photo is turned, by the note of the camera."""
 
 
 class Model:
@@ -49,7 +51,8 @@ class Model:
         values = self.about["values"]
         if values["low"] < 0 or values["high"] > 255:
             raise ValueError(f"the network takes numbers from {values['low']} to {values['high']}, which are no pixels")
-        return torch.from_numpy(np.stack([read_image(file, self.about["inputs"]) for file in files]))
+        how = self.about.get("images", {})
+        return torch.from_numpy(np.stack([read_image(file, self.about["inputs"], how) for file in files]))
 
     def _part(self, x: Tensor) -> NDArray[np.float32]:
         logits = self.network(self.prepare(x))
@@ -95,19 +98,41 @@ def load(folder: str | Path | None = None) -> Model:
     return Model(network.eval(), about)
 
 
-def read_image(path: str | Path, inputs: Sequence[int]) -> NDArray[np.uint8]:
-    """The pixels (c, h, w) of an image of any size: stretched, transparency dropped, 16 bits made 8."""
+def read_image(path: str | Path, inputs: Sequence[int], how: dict[str, str]) -> NDArray[np.uint8]:
+    """The pixels (c, h, w) of an image of any size: as `how` says, transparency dropped, 16 bits made 8."""
     channels, height, width = inputs
     with Image.open(path) as opened:
+        upright = how.get("orientation") == "upright"
+        if upright and opened.size not in ((width, height), (height, width)):
+            opened.draft(None, (2 * max(height, width), 2 * max(height, width)))
         image: Image.Image = opened
+        turn = TURNS.get(int(opened.getexif().get(0x0112, 1))) if upright else None
         if image.mode == "I" or image.mode.startswith("I;16"):
             image = Image.fromarray(((np.asarray(image).astype(np.int64) + 128) // 257).astype(np.uint8))
         elif image.mode not in ("1", "L", "LA"):
             image = (image.convert("RGBA") if image.mode in ("P", "PA") else image).convert("RGB")
-        image = image.convert("L" if channels == 1 else "RGB")
-        if image.size != (width, height):
-            image = image.resize((width, height), Image.Resampling.BILINEAR)
+        image = (image if turn is None else image.transpose(turn)).convert("L" if channels == 1 else "RGB")
+        image = fitted(image, width, height, how.get("fit", "stretch"))
         return np.array(image).reshape(height, width, channels).transpose(2, 0, 1)
+
+
+def fitted(image: Image.Image, width: int, height: int, fit: str) -> Image.Image:
+    """The image at this size: its middle ("crop"), all of it on black ("pad"), or stretched."""
+    across, down = image.size[0] / width, image.size[1] / height
+    if image.size == (width, height):
+        return image
+    if fit == "pad":
+        inner = max(1, round(image.size[0] / max(across, down))), max(1, round(image.size[1] / max(across, down)))
+        whole = Image.new(image.mode, (width, height))
+        small = image.resize(inner, Image.Resampling.BILINEAR)
+        whole.paste(small, ((width - inner[0]) // 2, (height - inner[1]) // 2))
+        return whole
+    box = None
+    if fit == "crop":
+        wide, high = min(across, down) * width, min(across, down) * height
+        left, top = max(0.0, (image.size[0] - wide) / 2), max(0.0, (image.size[1] - high) / 2)
+        box = (left, top, min(float(image.size[0]), left + wide), min(float(image.size[1]), top + high))
+    return image.resize((width, height), Image.Resampling.BILINEAR, box=box)
 
 
 def main(files: Sequence[str]) -> None:

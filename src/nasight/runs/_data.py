@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from nasight.data import Dataset
+from nasight.data import EARLIER, Dataset
 from nasight.data import load as load_data
 from nasight.errors import RequestError
 from nasight.runs._folder import RunFolder
@@ -34,11 +34,16 @@ class DataRecord:
     fingerprint: str
     inputs: tuple[int, ...] = ()
     classes: tuple[str, ...] = ()
+    reading: Mapping[str, Any] = field(default_factory=dict)
+    """How photos were read, if not in the usual way."""
+    augmentation: str | None = None
+    """The random changes of its images in words; None: what the data set declares, or earlier versions assumed."""
 
     @classmethod
     def of(cls, data: Dataset, inputs: tuple[int, ...] | None = None) -> DataRecord:
         """The record of a data set; `inputs` is the shape of an example as the run uses it, if not the data's own."""
-        return cls(data.name, data.fingerprint, tuple(inputs or data.inputs), tuple(data.classes))
+        shape, classes = tuple(inputs or data.inputs), tuple(data.classes)
+        return cls(data.name, data.fingerprint, shape, classes, dict(data.reading), data.changes)
 
     @classmethod
     def read(cls, folder: RunFolder) -> DataRecord:
@@ -50,13 +55,26 @@ class DataRecord:
                 str(kept["fingerprint"]),
                 tuple(int(n) for n in kept.get("inputs", ())),
                 tuple(map(str, kept.get("classes", ()))),
+                dict(kept.get("reading", {})),
+                None if kept.get("augmentation") is None else str(kept["augmentation"]),
             )
         except (TypeError, KeyError, ValueError, AttributeError) as error:
             raise RequestError(f"{folder.path}/run.json is damaged: what it says of its data lacks {error}") from error
 
     def to_dict(self) -> dict[str, Any]:
         """The record as run.json keeps it."""
-        return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
+        later: dict[str, Any] = {
+            "reading": {},
+            "augmentation": None,
+        }  # left out where they say nothing, as in runs of before
+        kept = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
+        return {key: value for key, value in kept.items() if key not in later or value != later[key]}
+
+    def load(self, source: Any, data_folder: str | Path | None = None) -> Dataset:
+        """The data of a source, read and randomly changed as this run had it."""
+        known = {key: value for key, value in self.reading.items() if key in ("resolution", "fit")}
+        how = {} if isinstance(source, Dataset) else known
+        return load_data(source, folder=data_folder, augment=self.augmentation or EARLIER, **how)
 
 
 def data_of(
@@ -77,7 +95,8 @@ def data_of(
     data_folder : the folder of the data sets that have names.
     may_differ : data that the caller `given` may be other data than the run's, which is then meant.
     """
-    return found_again(folder, source, given, load=lambda it: load_data(it, folder=data_folder), may_differ=may_differ)
+    record = DataRecord.read(folder)
+    return found_again(folder, source, given, load=lambda it: record.load(it, data_folder), may_differ=may_differ)
 
 
 def found_again(

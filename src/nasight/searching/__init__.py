@@ -15,7 +15,6 @@ from nasight.searching._selection import Selection
 from nasight.searching._settings import SearchSettings, checked, resolve
 from nasight.searching._stages import Stage
 from nasight.searching._step import SearchState, Step
-from nasight.searching._streams import resized
 from nasight.searching._units import read_count, read_milliseconds
 from nasight.searching.methods import METHODS, Method, Schedule, gaea, method_row, register
 
@@ -53,7 +52,6 @@ __all__ = [
     "read_count",
     "read_milliseconds",
     "register",
-    "resized",
     "resolve",
     "resume",
     "search",

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from nasight.architecture import Architecture
 from nasight.compute import ALONE, Ranks, Slices, everywhere, is_device, to_device, to_host
-from nasight.data import Dataset
+from nasight.data import Dataset, resized
 from nasight.errors import RequestError, RunError
 from nasight.geometry import Distribution, MirrorDescent
 from nasight.own import OwnParts, own_optimizer
@@ -25,7 +25,7 @@ from nasight.searching._questions import Policy, Questions
 from nasight.searching._relaxations import StepContext
 from nasight.searching._settings import SearchSettings
 from nasight.searching._stages import Options, Reduced, spans, strongest
-from nasight.searching._streams import STREAMS, Streams, resized
+from nasight.searching._streams import STREAMS, Streams
 from nasight.searching._tally import Tally, Watch, settle
 from nasight.searching.methods import Method, check_fit
 from nasight.spaces import Dropout, Placed, Space, placed
@@ -51,7 +51,7 @@ class Engine:
         self.objective = self.method.objective(settings.objective)
         self.relaxation = self.method.relaxation
         check_fit(self.method, space, settings.partial)
-        self.dataset = resized(dataset, settings.resolution)
+        self.dataset = resized(dataset, settings.resolution, test=False)
         self.device = torch.device(settings.device)
         self.host_theta = not is_device(self.device) or not self.relaxation.on_device
         """Whether the architecture parameters are on the CPU, where draws are made; the network is on the device."""

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, Unpack
@@ -15,16 +16,18 @@ import torch
 from torch import Tensor, nn
 
 from nasight.compute import Poll, check_precision, choose_device, current_ranks, everywhere, moved_note
+from nasight.data import augment_text, holds_photos, with_label
 from nasight.data import load as load_data
-from nasight.data import with_label
 from nasight.errors import RequestError, RunError
 from nasight.options import SearchOptions, takes
 from nasight.own import OwnParts, own_parts
 from nasight.reproducible import torch_threads
 from nasight.runs import DataRecord, RunFolder, same_data, writing
 from nasight.searching._agreement import check_agreement, picked_by_first
+from nasight.searching._amounts import tell_amounts
 from nasight.searching._constraint import check_limit
 from nasight.searching._engine import Engine
+from nasight.searching._lengthen import lengthen
 from nasight.searching._progress import Progress
 from nasight.searching._published import published_for
 from nasight.searching._run import Run
@@ -90,18 +93,24 @@ def search(
     ranks = current_ranks()
     with ranks.together():
         data = with_label(data, given.pop("label", None), given.pop("task", None))
-        dataset = load_data(data, folder=data_folder)
+        words = given.pop("augment") if isinstance(given.get("augment"), str) else None
+        # Photos are decoded at the resolution; other images are shrunk to it by the engine.
+        side = given.get("resolution") if holds_photos(data) else None
+        dataset = load_data(data, folder=data_folder, resolution=side, augment=words)
+        named = {key: value for key, value in given.items() if value is not None}
         resolved = resolve(
             row,
             found,
             name=name,
             space_options=options,
-            data=data if isinstance(data, str) else dataset.name,
+            data=data if isinstance(data, str) else dataset.origin or dataset.name,
             objective=objective,
             preset=preset,
-            **{"slices": ranks.size, **{key: value for key, value in given.items() if value is not None}},
+            **{"slices": ranks.size, **named},
         )
     same_data(ranks, dataset)
+    if ranks.first:
+        tell_amounts(resolved, dataset, asked=bool({"examples", "share"} & named.keys()))
     with torch_threads(resolved.threads):
         with ranks.together():
             engine = Engine(resolved, found, dataset, row, own, ranks)
@@ -126,9 +135,12 @@ def resume(
     data_folder: str | Path | None = None,
     progress: Progress | None = None,
     track: str | None = None,
+    epochs: int | None = None,
     device: str | None = None,
 ) -> Run:
     """Resume an interrupted search; the result is that of a search that was never interrupted.
+
+    With `epochs`, a search that has ended gets more of them, along the cosine of the new length.
 
     A search over a user's own module, method or arrays needs them again, as `space`, `method` and `data`, and one with
     parts of their own (a loss, a metric, an optimizer, an augmentation) needs those, as `own`. With `track` the epochs
@@ -138,6 +150,10 @@ def resume(
     """
     check_track(track)
     run = Run(path, space=None if space is None else load_space(space), method=method)
+    ranks = current_ranks()
+    if epochs is not None:
+        ranks.of_first(partial(_lengthen, run, epochs))
+        run = Run(path, space=None if space is None else load_space(space), method=method)
     if run.finished:
         return run
     if run.settings.edition == 1 and run.settings.method in CHANGED:
@@ -145,7 +161,6 @@ def resume(
             f"the search in {run.path} was begun with the {run.settings.method!r} of version 0.1, which differs from "
             "this one: begin it anew"
         )
-    ranks = current_ranks()
     with ranks.together():
         dataset = run.load_data(data, data_folder=data_folder)
         settings, note = on_device(run.settings, device)
@@ -155,6 +170,10 @@ def resume(
         with ranks.together():
             engine = Engine(settings, run.space, dataset, run.method, own, ranks)
         return _run(engine, run.folder, progress, track, note)
+
+
+def _lengthen(run: Run, epochs: int) -> None:
+    lengthen(run, epochs)
 
 
 def on_device(settings: SearchSettings, device: str | None) -> tuple[SearchSettings, str | None]:
@@ -303,6 +322,7 @@ def _finish(engine: Engine, folder: RunFolder, rows: list[dict[str, Any]]) -> Ru
         "data": s.data,
         "seed": s.seed,
         "epochs": s.epochs,
+        "augmentation": augment_text(engine.loaders["weights"].augment),
         "architecture": engine.space.format(arch),
         "accuracy": accuracy,
         "metric": engine.judge_task.units.metric,

@@ -42,6 +42,11 @@ class Objective(ABC):
         """Whether this iterate (of `last`) is the one the search returns."""
         return iterate == last
 
+    @property
+    def keeps_any(self) -> bool:
+        """Whether the iterate that is returned need not be the last one."""
+        return type(self).keeps is not Objective.keeps
+
 
 @dataclass(frozen=True)
 class Joint(Objective):

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from nasight.architecture import Architecture
-from nasight.data import Batches, Dataset
+from nasight.data import Batches, Dataset, resized
 from nasight.errors import RequestError
 from nasight.runs import DataRecord, RunFolder, data_of
 from nasight.searching._settings import SearchSettings, read_settings
-from nasight.searching._streams import Streams, resized
+from nasight.searching._streams import Streams
 from nasight.searching.methods import Method, method_row
 from nasight.spaces import Space, Supernet, load
 
@@ -70,7 +70,7 @@ class Run:
         """Batches (examples, labels) of the rows that no part of the search has learned from."""
         s = self.settings
         halves = self.method.objective(s.objective).halves
-        return Streams(s, resized(dataset, s.resolution), halves=halves).validation
+        return Streams(s, resized(dataset, s.resolution, test=False), halves=halves).validation
 
     @property
     def finished(self) -> bool:

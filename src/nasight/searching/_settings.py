@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -23,6 +24,8 @@ AMOUNTS: Mapping[str, dict[str, Any]] = {
     "paper": {"epochs": 50, "examples": None},
     "imagenet": {"epochs": 50, "examples": None},
 }
+ALL = "all"
+"""As a number of examples: all that there are, whatever the preset says."""
 ONLY_AS_PUBLISHED = ("imagenet",)
 """Presets that mean nothing where there is no protocol to follow."""
 
@@ -35,6 +38,9 @@ FIRST_EDITION = {
 """What names of the first edition are called now."""
 CHANGED = ("p-darts", "gaea-p-darts", "snas", "gaea-snas")
 """Methods whose searches of the first edition cannot be finished by this one; those that ended are read as before."""
+HELD_BACK = 0.5
+"""The part of the epochs before the first architecture step, where the size of a gradient sets the rate and neither the
+method nor a protocol says otherwise: at the start gradients are small and say little, and the rate would be high."""
 HALF = 0.5
 """The part of the rows that both the shared weights and the architecture have where nothing else is said."""
 
@@ -134,6 +140,9 @@ def resolve(
     if preset not in AMOUNTS:
         raise RequestError(f"preset must be one of {', '.join(AMOUNTS)}, got {preset!r}")
     given = {key: value for key, value in given.items() if value is not None}
+    everything = given.get("examples") == ALL
+    if everything:
+        given.pop("examples")
     if isinstance(given.get("max_params"), str):
         given["max_params"] = read_count(given["max_params"])
     if isinstance(given.get("max_latency"), str):
@@ -165,6 +174,8 @@ def resolve(
         **given,
     }
     values["size"] = {**space.search_sizes.get(preset, {}), **published.get("size", {}), **given.get("size", {})}
+    if everything:
+        values["examples"] = values["share"] = None
     if "share" in given and "examples" not in given:
         values["examples"] = None
     if "examples" in given and "share" not in given:
@@ -186,9 +197,12 @@ def _lengths(
 
     A rate that rises at the start does so for the published part of the epochs, and then the warm-up is that too.
     """
-    if published.get("epochs") == epochs:
+    followed, warmup = published.get("epochs") == epochs, int(method.schedule.warmup * epochs)
+    if followed:
         given = {**published, **given}
-    found = {"schedule_epochs": round(space.cosine_stretch * epochs), "warmup": int(method.schedule.warmup * epochs)}
+    elif not method.schedule.warmup and method.geometry.gradient is not None:
+        warmup = min(math.ceil(HELD_BACK * epochs), epochs - 1)
+    found = {"schedule_epochs": round(space.cosine_stretch * epochs), "warmup": warmup}
     if "lr_warmup" in published:
         found |= {key: published[key] * epochs // published["epochs"] for key in ("warmup", "lr_warmup")}
     return {key: value for key, value in found.items() if key not in given}

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from nasight.data import Augment, Batches, Dataset, Loader, Transform, chunks, prepare, split_indices
+from nasight.data import Batches, Dataset, Loader, Transform, prepare, split_indices
 from nasight.errors import RequestError
 from nasight.reproducible import generator_for
 from nasight.searching._settings import SearchSettings
@@ -83,18 +81,3 @@ def _part(rows: Tensor, labels: Tensor, seed: int) -> Tensor:
     """A fifth of the rows, every class in proportion."""
     (chosen,) = split_indices(labels[rows], [max(len(rows) // 5, 1)], generator_for(seed, "monitored"))
     return rows[chosen]
-
-
-def resized(dataset: Dataset, resolution: int | None) -> Dataset:
-    """The data set with images of `resolution` pixels per side (area averages), for cheaper searches."""
-    if resolution is None or len(dataset.inputs) != 3 or dataset.inputs[1:] == (resolution, resolution):
-        return dataset
-
-    def shrink(x: Tensor) -> Tensor:
-        parts = (F.adaptive_avg_pool2d(part.float(), resolution) for part in chunks(x, most=4096))
-        return torch.cat([part.round().to(torch.uint8) if x.dtype == torch.uint8 else part for part in parts])
-
-    old = dataset.augmentation
-    # A shift keeps its proportion to the image.
-    new = None if old is None else Augment(round(old.crop * resolution / min(dataset.inputs[1:])), old.flip, old.cutout)
-    return replace(dataset, train_x=shrink(dataset.train_x), test_x=None, test_y=None, augmentation=new)

@@ -186,7 +186,8 @@ class Model:
     def _image(self, file: str | Path) -> NDArray[np.uint8]:
         if len(self.card.inputs) != 3:
             raise RequestError(f"the model takes rows of {self.card.inputs[0]} numbers, and {file} is no .npz or table")
-        return read_image(file, self.card.inputs)
+        images = self.card.images
+        return read_image(file, self.card.inputs, fit=images.fit, upright=images.orientation == "upright")
 
     def _fitting(self, x: Any, what: str, *, whole: bool = False) -> Tensor:
         """Examples (n, *inputs) as numbers like those of the training; `whole`: fractions without digits are bytes."""

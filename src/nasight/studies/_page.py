@@ -151,7 +151,9 @@ def _trust(subject: Subject) -> TrustValues:
 
 
 def _search(subject: Subject) -> SearchValues | None:
-    return SearchValues(subject.run.history) if subject.run.history else None
+    run = subject.run
+    changes = run.result.get("augmentation") if run.finished else None
+    return SearchValues(run.history, changes) if run.history else None
 
 
 def _anatomy(subject: Subject) -> AnatomyValues:

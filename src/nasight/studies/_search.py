@@ -117,6 +117,7 @@ def resume(
     data_folder: str | Path | None = None,
     progress: Progress | None = None,
     track: str | None = None,
+    epochs: int | None = None,
     device: str | None = None,
 ) -> Run:
     """Resume an interrupted search; the result is that of a search that was never interrupted.
@@ -124,6 +125,7 @@ def resume(
     Parameters
     ----------
     path : the run folder.
+    epochs : more epochs than a search had that has ended: it goes on, along the cosine of the new length.
     space, method, data : those of a search over a user's own module, method or arrays, which a folder cannot keep.
     own : the loss, metric, optimizer and augmentation of a search with functions of a user's own.
     data_folder, progress, track : as in `nasight.search`; with `track` the epochs behind it are tracked too.
@@ -141,8 +143,11 @@ def resume(
             data_folder=data_folder,
             progress=progress,
             track=track,
+            epochs=epochs,
             device=device,
         )
+    if epochs is not None:
+        raise RequestError(f"the search in {run.path} trained no supernet: it has no epochs to add")
     if track is not None:
         raise RequestError(
             f"--track {track} is for methods that train a supernet; a search without training has no epochs"

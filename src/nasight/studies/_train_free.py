@@ -76,7 +76,7 @@ def train_free_search(
             "size": short.size,
             "method": method,
             "objective": TRAIN_FREE,
-            "data": data if isinstance(data, str) else dataset.name,
+            "data": data if isinstance(data, str) else dataset.origin or dataset.name,
             "preset": preset,
             "schedule_epochs": short.epochs,
             "warmup": 0,

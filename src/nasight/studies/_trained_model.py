@@ -72,6 +72,8 @@ def trained_model(
     }
     values["mean"], values["std"] = prepared.mean.tolist(), prepared.std.tolist()
     values["values"] = {"type": str(dataset.train_x.dtype).removeprefix("torch."), "low": low, "high": high}
+    if dataset.fit is not None:
+        values["images"] = {"fit": dataset.fit, "orientation": "upright"}
     card = card_of(values, what)
     found = space_of(card, space, run.path)
     return Model(network_of(card, found, _state(run), what), card, found, run.path)

@@ -94,8 +94,8 @@ class Trainer:
         self.network = build(job, auxiliary=settings.auxiliary)
         if settings.drop_path and not hasattr(self.network, "drop_path"):
             raise RequestError(f"networks of space {job.space.name!r} have no drop path; drop_path must be 0")
-        if settings.cutout and job.data.augmentation is None:
-            raise RequestError(f"cutout {settings.cutout} needs images that may be augmented, not {job.data.name!r}")
+        if settings.cutout and len(job.data.inputs) != 3:
+            raise RequestError(f"cutout {settings.cutout} needs images, not {job.data.name!r}")
         self.optimizer = _optimizer(job, self.network)
         self.base_rates = [float(group["lr"]) for group in self.optimizer.param_groups]
         rows, self.held_out, self.judged_by = parts(job.data, settings)

@@ -109,6 +109,8 @@ def settings_for(space: Space | str, preset: str = "small", **changes: Any) -> T
     """
     space = load_space(space) if isinstance(space, str) else space
     values = _preset(space, preset)
+    if changes.get("examples") == "all":
+        changes["examples"] = None
     size = changes.pop("size", {})
     if not isinstance(size, dict):
         raise RequestError(f"setting 'size' must name sizes and their values, got {size!r}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -13,7 +13,7 @@ from torch import nn
 
 from nasight.architecture import Architecture
 from nasight.compute import Poll, Ranks, Slices, current_ranks
-from nasight.data import Dataset, load, with_label
+from nasight.data import Dataset, load, tell_augmentation, with_label
 from nasight.errors import RequestError
 from nasight.options import TrainOptions, takes
 from nasight.own import own_parts
@@ -82,7 +82,20 @@ def make_job(
     file = space if isinstance(space, str) and ".py:" in space else None
     space = load_space(space) if isinstance(space, str) else space
     arch = space.parse(arch) if isinstance(arch, str) else arch
-    return Job(space, arch, load(data), settings_for(space, preset, **settings), checked_seed(seed), file, own)
+    words = settings.get("augment") if isinstance(settings.get("augment"), str) else None
+    if words is not None:
+        settings = {**settings, "augment": True}
+    dataset = load(data, augment=words)
+    if dataset.augmentation is None and preset_cutout(space, preset, settings):
+        settings = {**settings, "cutout": 0}  # images that nobody declared to bear random changes get none unasked
+    resolved = settings_for(space, preset, **settings)
+    tell_augmentation(dataset, applied=resolved.augment, cutout=resolved.cutout)
+    return Job(space, arch, dataset, resolved, checked_seed(seed), file, own)
+
+
+def preset_cutout(space: Space, preset: str, settings: Mapping[str, Any]) -> bool:
+    """Whether a preset cuts holes into images without the caller having said so."""
+    return settings.get("cutout") is None and settings_for(space, preset, **settings).cutout > 0
 
 
 def checked_seed(seed: object) -> int:

@@ -25,6 +25,8 @@ class SearchValues:
 
     history: History
     """One row per epoch, at least one: epoch, entropy, drop, and accuracy and loss of valid, discrete and train."""
+    augmentation: str | None = None
+    """Random changes of images, in words; None: not known, or no images."""
 
     @property
     def last(self) -> Mapping[str, Any]:
@@ -39,7 +41,8 @@ the arg max was no network
 {% else %}
 discretizing cost {{ values.last.drop|number }} points
 {% endif %}
-and the entropy was {{ values.last.entropy|number(3) }} nats per decision.</p>
+and the entropy was {{ values.last.entropy|number(3) }} nats per decision.
+{% if values.augmentation %}Random changes of images: {{ values.augmentation }}.{% endif %}</p>
 <figure>
   {{ chart("search", "Accuracy, loss, drop by discretizing and entropy over the epochs", id="chart-search") }}
   <figcaption>Point at an epoch: all four panels show it. Click a name to hide its lines.</figcaption>

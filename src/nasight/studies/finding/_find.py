@@ -12,7 +12,7 @@ from typing import Any
 from torch import nn
 
 from nasight.compute import cores, is_remote
-from nasight.data import Dataset, SentData, with_label
+from nasight.data import Dataset, SentData, augment_text, read_augment, with_label
 from nasight.data import load as load_data
 from nasight.errors import RequestError
 from nasight.own import OwnParts
@@ -55,7 +55,7 @@ def find(
     loss: Callable[..., Any] | None = None,
     metric: str | Callable[..., Any] | None = None,
     optimizer: Callable[..., Any] | None = None,
-    augment: Callable[..., Any] | None = None,
+    augment: str | Callable[..., Any] | None = None,
 ) -> Answer:
     """Find an architecture for this data within a budget, trained, and compared with a baseline.
 
@@ -81,10 +81,11 @@ def find(
     overwrite : replace a find that is in `out`.
     progress : called with the name of an event and its values.
     class_weights : "balanced" lets every class count alike in the loss.
-    loss, metric, optimizer, augment : functions of your own; see `nasight.own.OwnParts`. `metric` may also be a name
-        such as "balanced accuracy". What cannot be sent to other processes lets the find run in this one.
+    loss, metric, optimizer, augment : functions of your own; see `nasight.own.OwnParts`. `augment` may also be words
+        for random changes of images, such as "shift,flip" (by default those that help the baseline), and `metric`
+        a name such as "balanced accuracy". What cannot be sent to other processes lets the find run in this one.
     """
-    own = OwnParts(loss, metric, optimizer, augment)
+    own = OwnParts(loss, metric, optimizer, None if isinstance(augment, str) else augment)
     limit = read_budget(budget, trainings)
     if limit.more:
         raise RequestError("a budget with + is for a find that is there: nasight.resume_find(out, budget='+20m')")
@@ -100,7 +101,7 @@ def find(
     settings = FindSettings(
         space=name,
         space_options=options,
-        data=data if isinstance(data, str) else dataset.name,
+        data=data if isinstance(data, str) else dataset.origin or dataset.name,
         method=row.name,
         seed=seed,
         size=found.train_size("tiny") or found.size(),
@@ -114,6 +115,7 @@ def find(
         batch_size=32 if len(dataset.train_y) < 4_000 else 64,
         trainings=limit.trainings,
         epochs=epochs,
+        augment=checked_augment(augment, dataset) if isinstance(augment, str) else None,
         class_weights=class_weights,
     )
     about = {"settings": asdict(settings), "data": DataRecord.of(loaded).to_dict()}
@@ -134,6 +136,11 @@ def find(
 def default_method(space: Space) -> str:
     """The method of the proposing searches where none is named."""
     return "gaea-pc-darts" if space.partial_channels and space.edge_weights else "gaea-darts"
+
+
+def checked_augment(text: str, data: Dataset) -> str:
+    """The words for random changes, with their pixels."""
+    return augment_text(read_augment(text, data.inputs))
 
 
 def resume_find(

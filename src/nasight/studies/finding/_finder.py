@@ -19,7 +19,7 @@ from torch import nn
 
 from nasight.architecture import Architecture
 from nasight.compute import process_pool
-from nasight.data import Dataset, SentData, Units, split_indices
+from nasight.data import Dataset, SentData, Units, select_rows, split_indices
 from nasight.errors import RequestError, RunError
 from nasight.kernels import score
 from nasight.own import OwnParts
@@ -107,6 +107,8 @@ class FindSettings:
     batch_size: int
     trainings: int | None
     epochs: int | None
+    augment: str | None = None
+    """The random changes of images that were asked for; None: those that help the baseline."""
     class_weights: str | None = None
 
 
@@ -119,15 +121,8 @@ def with_test_part(data: Dataset) -> Dataset:
     if rows - held < 4 * data.fewest:
         raise RequestError(f"{rows} rows are too few for {data.outputs_text}: a find sets a fifth of them aside")
     test, train = split_indices(data.strata, [held, rows - held], generator_for(DATA_SEED, "test part"))
-    return replace(
-        data,
-        train_x=data.train_x[train],
-        train_y=data.train_y[train],
-        test_x=data.train_x[test],
-        test_y=data.train_y[test],
-        # The units of numbers are those of the rows that are left to learn from.
-        task=data.task.fitted(data.train_y[train]),
-    )
+    # The units of numbers are those of the rows that are left to learn from.
+    return replace(select_rows(data, train, test), task=data.task.fitted(data.train_y[train]))
 
 
 @dataclass(frozen=True)
@@ -397,8 +392,10 @@ class Leg:
             epochs = self.plan.recipe_epochs
             return self.f.workers.train([self._request(SPACE, reference, epochs, self.seed, r) for r in recipes])
 
+        asked = None if self.s.augment is None else (self.s.augment,)
         # An augmentation of one's own takes the place of the built-in ones.
-        return choose_recipe(train, images=len(self.data.inputs) == 3 and self.f.own.augment is None)
+        images = len(self.data.inputs) == 3 and self.f.own.augment is None
+        return choose_recipe(train, images=images, changes=asked)
 
     # Proposals
 

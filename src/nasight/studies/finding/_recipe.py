@@ -15,15 +15,16 @@ Row = tuple[Recipe, float | None]
 
 
 def choose_recipe(
-    train: Callable[[Sequence[Recipe]], Sequence[Outcome | None]], *, images: bool
+    train: Callable[[Sequence[Recipe]], Sequence[Outcome | None]], *, images: bool, changes: Sequence[str] | None = None
 ) -> tuple[Recipe, list[Row]]:
     """The best recipe, and all that were tried with their accuracy (None: the training failed).
 
-    First the random changes of images, then the learning rate, then the decay of the weights; at equal accuracy the
-    one that was there first stays. All trainings share seed, rows and their order, so they differ by the recipe alone.
+    First the random changes of images (those in `changes`, where some were asked for), then the learning rate, then the
+    decay of the weights; at equal accuracy the one that was there first stays. All trainings share seed, rows and their
+    order, so they differ by the recipe alone.
     """
     best, tried = Recipe(), dict[Recipe, Outcome | None]()
-    changes = AUGMENTATIONS if images else AUGMENTATIONS[:1]
+    changes = changes or (AUGMENTATIONS if images else AUGMENTATIONS[:1])
     for part in ("augmentation", "lr", "weight_decay"):
         asked = {
             "augmentation": [replace(best, augmentation=name) for name in changes],

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from nasight.architecture import Architecture
-from nasight.data import Augment, Dataset, SentData, TableLayout, Task
+from nasight.data import Dataset, SentData, TableLayout, Task, map_of, open_map, read_augment
 from nasight.own import OwnParts
 from nasight.reproducible import torch_threads
 from nasight.runs import parcel
@@ -156,8 +156,8 @@ def _train(trainer: Trainer) -> None:
 def augmented(data: Dataset, name: str) -> Dataset:
     """The data set with these random changes: shifts by up to an eighth of the image, and mirrored images."""
     if name == "none" or len(data.inputs) != 3:
-        return replace(data, augmentation=None)
-    return replace(data, augmentation=Augment(crop=max(1, min(data.inputs[1:]) // 8), flip=name.endswith("flip")))
+        return data.augmented(None)
+    return data.augmented(read_augment(name.replace(" and ", ","), data.inputs))
 
 
 @contextmanager
@@ -168,7 +168,10 @@ def shared(data: Dataset) -> Iterator[str]:
         rest = {}
         for each in fields(data):
             value = getattr(data, each.name)
-            if isinstance(value, Tensor):
+            file = map_of(value) if isinstance(value, Tensor) else None
+            if file is not None:
+                (Path(folder) / f"{each.name}.map").write_text(str(file))
+            elif isinstance(value, Tensor):
                 np.save(Path(folder) / f"{each.name}.npy", value.contiguous().numpy())
             elif each.name == "task":
                 rest[each.name] = value.to_dict()
@@ -193,7 +196,8 @@ def mapped(folder: str) -> Dataset:
     """The data set that `shared` laid out, its arrays mapped."""
     place = Path(folder)
     rest = torch.load(place / "rest.pt", weights_only=True)
-    arrays = {file.stem: torch.from_numpy(np.load(file, mmap_mode="c")) for file in place.glob("*.npy")}
+    arrays = {file.stem: open_map(file) for file in place.glob("*.npy")}
+    arrays |= {file.stem: open_map(file.read_text()) for file in place.glob("*.map")}
     columns = rest.pop("table")
     parts = {
         "task": Task.from_dict(rest.pop("task")),

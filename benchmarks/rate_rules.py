@@ -1,0 +1,135 @@
+"""Which default rate of the architecture? Rules compared by what their cells reach when they are trained alone.
+
+    python benchmarks/rate_rules.py --data-folder DATA
+
+GAEA-DARTS (ERM) on NAS-Bench-201 at the proxy of search_nasbench201.py, on Fashion-MNIST and CIFAR-10, seeds 0 and up.
+Every rule searches with the same seeds; each cell found is then trained from scratch on 16 x 16 pixels, 8 channels, one
+cell per stage, and judged by rows of the training part that it did not learn from. Nothing here reads
+a test part or NAS-Bench-201's table: those judge the rule that is chosen here.
+
+Rules: `start` measures the size of a gradient before the first step; `quarter` and `half` hold the architecture for
+that part of the epochs and measure it then; `0.3` is a fixed rate. The averaged cell takes the mean of the weights
+after each epoch in which they moved.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from scipy.stats import t as student
+
+from _shared import Flags, kept, mean_and_deviation, save, search_or_resume, shrunk, spread
+from nasight.data import load as load_data
+from nasight.searching import Run
+from nasight.training import train
+from search_nasbench201 import PROXIES
+
+RULES: dict[str, dict[str, Any]] = {
+    "start": {},
+    "quarter": {"warmup": 0.25},
+    "half": {"warmup": 0.5},
+    "0.3": {"arch_lr": 0.3},
+}
+RETRAINED = {"epochs": 12, "examples": 6_000, "batch_size": 64, "lr": 0.05, "size": {"channels": 8, "cells": 1}}
+HELD_OUT = 0.1  # of the training part: 5,000 rows or more
+TRAININGS = 1
+Item = tuple[int, str, int, str]  # seed, data, epochs, rule
+
+
+def find(item: Item, proxy: dict[str, Any], folder: Path, data_folder: str | None) -> str:
+    """The path of a search with this rule, finished."""
+    seed, data, epochs, rule = item
+    own = dict(RULES[rule])
+    own["warmup"] = int(own.get("warmup", 0) * epochs)
+    settings = {
+        **proxy,
+        **own,
+        "method": "gaea-darts",
+        "objective": "erm",
+        "epochs": epochs,
+        "seed": seed,
+        "data": data,
+    }
+    path = folder / data / f"{epochs}-{rule}-{seed}"
+    return str(search_or_resume(path, data_folder=data_folder, **settings).path)
+
+
+def averaged(run: Run) -> str:
+    """The cell of the mean of the weights after each epoch in which they moved."""
+    rows = [row["weights"] for row in run.history if row["arch_lr"]]
+    mean = {name: torch.tensor([row[name] for row in rows]).mean(0) for name in rows[0]}
+    return run.space.format(run.space.derive(mean))
+
+
+def retrained(item: tuple[str, str], settings: dict[str, Any], data_folder: str | None, side: int) -> list[float]:
+    """Held-out accuracies of a cell that is trained alone, one per seed."""
+    data, cell = item
+    torch.set_num_threads(1)
+    rows = shrunk(load_data(data, folder=data_folder), side)
+    return [
+        train("nasbench201", cell, rows, seed=seed, validation=HELD_OUT, **settings).accuracy
+        for seed in range(TRAININGS)
+    ]
+
+
+def difference(a: list[float], b: list[float]) -> str:
+    """The mean difference of pairs with its 95 % interval."""
+    pairs = [x - y for x, y in zip(a, b, strict=True)]
+    mean, deviation = mean_and_deviation(pairs)
+    if len(pairs) < 2:
+        return f"{mean:+.2f}"
+    half = float(student.ppf(0.975, len(pairs) - 1)) * deviation / len(pairs) ** 0.5
+    return f"{mean:+.2f} ({mean - half:+.2f} to {mean + half:+.2f})"
+
+
+def main() -> None:
+    flags = Flags(__doc__, "rate_rules", seeds=4, data="data sets", work="runs/rate-rules")
+    flags.add_argument("--data", default="cifar-10,fashion-mnist")
+    flags.add_argument("--epochs", default="16")
+    flags.add_argument("--rules", default="start,quarter,half")
+    flags.add_argument("--workers", type=int, default=1)
+    given = flags.read(seeds=1, data="cifar-10", epochs="2", rules="start,half")
+    proxy, settings = PROXIES["quick" if given.quick else "minute"], RETRAINED
+    if given.quick:
+        settings = {**RETRAINED, "epochs": 1, "examples": 128}
+    rules, sets = given.rules.split(","), given.data.split(",")
+    lengths = [int(number) for number in given.epochs.split(",")]
+    items = [(s, data, n, rule) for s in range(given.seeds) for data in sets for n in lengths for rule in rules]
+    work = partial(find, proxy=proxy, folder=given.work_folder, data_folder=given.data_folder)
+    paths = kept(given.work_folder / "searches.json", items, work, workers=given.workers)
+    runs = {item: Run(path) for item, path in zip(items, paths, strict=True)}
+    cells = {(item, "last"): str(run.result["architecture"]) for item, run in runs.items()}
+    cells |= {(item, "averaged"): averaged(run) for item, run in runs.items()}
+    distinct = sorted({(item[1], cell) for (item, _), cell in cells.items()})
+    judge = partial(retrained, settings=settings, data_folder=given.data_folder, side=proxy["resolution"])
+    trained = kept(given.work_folder / "trained.json", distinct, judge, workers=given.workers, settings=settings)
+    accuracy = {key: mean_and_deviation(values)[0] for key, values in zip(distinct, trained, strict=True)}
+    lines = [
+        "| epochs | data | rule | learning rate at the end | entropy, nats | trained alone, % | less `start` |"
+        " averaged, % |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    rows = []
+    for n in lengths:
+        for data in sets:
+            values: dict[str, dict[str, list[float]]] = {}
+            for rule in rules:
+                mine = [item for item in items if item[1:] == (data, n, rule)]
+                values[rule] = {
+                    kind: [accuracy[data, cells[item, kind]] for item in mine] for kind in ("last", "averaged")
+                }
+                last = [runs[item].history[-1] for item in mine]
+                rate, entropy = spread([row["arch_lr"] for row in last]), spread([row["entropy"] for row in last])
+                rows.append({"epochs": n, "data": data, "rule": rule, **values[rule]})
+                less = difference(values[rule]["last"], values[rules[0]]["last"])
+                alone, mean = (spread(values[rule][kind]) for kind in ("last", "averaged"))
+                lines.append(f"| {n} | {data} | {rule} | {rate} | {entropy} | {alone} | {less} | {mean} |")
+    print("\n".join(lines))
+    save(given, {"proxy": proxy, "retrained": settings, "rows": rows, "cells": [[*k, v] for k, v in cells.items()]})
+
+
+if __name__ == "__main__":
+    main()
