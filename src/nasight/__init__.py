@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from nasight.errors import RequestError, RunError
     from nasight.features import FeatureMapSelector, select
     from nasight.geometry import ExponentiatedGradient, MirrorDescent
+    from nasight.own import OwnParts
     from nasight.plugins import register
     from nasight.searching import Method, Run
     from nasight.spaces import Choice, Space
@@ -33,6 +34,7 @@ _HOMES = {
     "FeatureMapSelector": "features",
     "Method": "searching",
     "MirrorDescent": "geometry",
+    "OwnParts": "own",
     "Model": "studies",
     "RequestError": "errors",
     "Run": "searching",
@@ -59,6 +61,7 @@ __all__ = [
     "Method",
     "MirrorDescent",
     "Model",
+    "OwnParts",
     "RequestError",
     "Run",
     "RunError",

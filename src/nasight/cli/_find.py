@@ -214,9 +214,12 @@ def _left(seconds: float) -> str:
 
 def summary(answer: Answer) -> str:
     """The answer as a person reads it."""
+    from nasight.data import figure_lines, majority_warning
     from nasight.studies import time_text
 
     r, base = answer.result, answer.baseline
+    figures = r.get("figures") or {}
+    warning = majority_warning(figures)
     changes = r["recipe"]
     rows = f"{r['examples']:,} of {r['rows']:,} rows" if r["examples"] < r["rows"] else f"all {r['rows']:,} rows"
     lines = [
@@ -224,6 +227,8 @@ def summary(answer: Answer) -> str:
         "",
         f"  found        {r['architecture']}  (proposed by {r['proposed_by']})",
         f"  {r.get('metric', 'accuracy'):12} {_accuracies(r, r)} on the test part, {r['parameters']:,} parameters",
+        *(f"               {line}" for line in (figure_lines(figures, most=6) if figures else [])),
+        *([f"  warning      {warning}"] if warning else []),
         f"  baseline     {base['architecture']}",
         f"               {_accuracies(base, r)}, {base['parameters']:,} parameters",
         f"  recipe       learning rate {changes['lr']:g}, weight decay {changes['weight_decay']:g}, "

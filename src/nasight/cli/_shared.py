@@ -61,7 +61,7 @@ Cluster = Annotated[
     ),
 ]
 Json = Annotated[bool, choice("One JSON object on standard output and nothing else.", "--json", group=OUTPUT)]
-DATA = "A data set by name, an .npz file, a folder of photos, or a .csv of paths and labels."
+DATA = "A data set by name, an .npz file, a table (.csv, .tsv, .jsonl, .parquet), or photos in a folder or .csv."
 Resolution = Annotated[
     int | None, option("Bring images to this many pixels per side (default: as they are).", metavar="N", group=SIZE)
 ]

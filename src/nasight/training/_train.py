@@ -46,7 +46,7 @@ def train(
 ) -> TrainingResult:
     """Train an architecture from scratch; `settings` are those of `TrainSettings` and change the preset.
 
-    `loss`, `metric`, `optimizer` and `augment` may be functions of your own (see `nasight.own.OwnParts`). The folder
+    `loss`, `metric`, `optimizer` and `augment` may be functions of your own (see `nasight.OwnParts`). The folder
     keeps their names: the same call, with the same functions, resumes a training.
 
     With `out`, a folder, a killed training goes on where it stopped when the same call is made again, to the

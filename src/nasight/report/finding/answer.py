@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from statistics import mean, stdev
 
 from nasight.anatomy import Design
+from nasight.data import Units
 from nasight.report._cell import drawings
 from nasight.report._section import Section
 from nasight.report._svg import text
@@ -81,6 +83,10 @@ class FoundValues:
     """The folder of the trained network, inside that of the find."""
     command: str
     """The command that uses it."""
+    units: Units = field(default_factory=Units)
+    """In which scores are written."""
+    figures: Sequence[str] = ()
+    """Further figures of the network that is taken, a line each."""
 
     @property
     def same(self) -> bool:
@@ -114,17 +120,24 @@ class FoundValues:
 
     def dots(self, side: TrainedSide) -> str:
         """The accuracies of a side, a dot per seed; both sides have one scale."""
-        return dots_svg(side.accuracies, [a for each in self.sides for a in each.accuracies])
+        return dots_svg(side.accuracies, [a for each in self.sides for a in each.accuracies], self.units)
+
+    def score(self, side: TrainedSide) -> str:
+        """The score of a side, with its unit and spread."""
+        middle, spread = mean(side.accuracies), stdev(side.accuracies) if len(side.accuracies) > 1 else 0.0
+        return f"{self.units.metric} {self.units.number(middle)} ± {self.units.number(spread)}"
 
     @property
     def bar(self) -> str:
         """The interval of the difference beside zero."""
-        return interval_svg(self.difference, *self.interval)
+        scale = 1 if self.units.percent else 100
+        digits = 2 if self.units.percent else 4
+        return interval_svg(self.difference / scale, *(end / scale for end in self.interval), digits=digits)
 
 
-def dots_svg(values: Sequence[float], all_values: Sequence[float]) -> str:
+def dots_svg(values: Sequence[float], all_values: Sequence[float], units: Units | None = None) -> str:
     """Numbers as dots on a line that reaches over all values, a tick at their mean; equal ones are stacked."""
-    low, high = min(all_values), max(all_values)
+    units, low, high = units or Units(), min(all_values), max(all_values)
     pad = 0.08 * (high - low) or 0.5
     low, high = low - pad, high + pad
 
@@ -141,13 +154,13 @@ def dots_svg(values: Sequence[float], all_values: Sequence[float]) -> str:
         placed.append(x)
         y = floor - 9 - 2 * DOT * min(above, 2)
         place = f'cx="{x:.1f}" cy="{y:.1f}" r="{DOT}"'
-        parts.append(f'<circle class="ff-dot" {place}><title>{value:.2f} %</title></circle>')
-    parts += [text(8, floor + 17, f"{low:.2f}"), text(WIDTH - 8, floor + 17, f"{high:.2f} %", "end")]
-    each = ", ".join(f"{value:.2f} %" for value in values)
-    return _drawing(62, f"Accuracy with each seed: {each}", parts)
+        parts.append(f'<circle class="ff-dot" {place}><title>{units.text(value)}</title></circle>')
+    parts += [text(8, floor + 17, units.number(low)), text(WIDTH - 8, floor + 17, units.text(high), "end")]
+    each = ", ".join(units.text(value) for value in values)
+    return _drawing(62, f"{units.metric.capitalize()} with each seed: {each}", parts)
 
 
-def interval_svg(mean: float, low: float, high: float) -> str:
+def interval_svg(middle: float, low: float, high: float, *, digits: int = 2) -> str:
     """A difference and its interval as a bar on a line, with zero marked."""
     ends = min(low, 0.0), max(high, 0.0)
     reach = ends[1] - ends[0] or 1.0
@@ -157,21 +170,23 @@ def interval_svg(mean: float, low: float, high: float) -> str:
 
     def room(value: float) -> float:
         """What a number needs so that it does not stand on the line at zero."""
-        return 8 + DIGIT * len(f"{value:+.2f}")
+        return 8 + DIGIT * len(f"{value:+.{digits}f}")
 
     y, zero, wide = 38.0, at(0.0), max(at(high) - at(low), 2.0)
     parts = [
         f'<path class="ff-axis" d="M8 {y} H{WIDTH - 8:.0f}"/>',
         f'<path class="ff-zero" d="M{zero:.1f} {y - 24} V{y + 24}"/>',
         f'<rect class="ff-bar" x="{at(low):.1f}" y="{y - 8}" width="{wide:.1f}" height="16" rx="3"/>',
-        f'<circle class="ff-dot" cx="{at(mean):.1f}" cy="{y}" r="{DOT}"/>',
-        text((zero if 0 < at(low) - zero < room(low) else at(low)) - 6, y - 12, f"{low:+.2f}", "end"),
-        text((zero if 0 < zero - at(high) < room(high) else at(high)) + 6, y - 12, f"{high:+.2f}"),
+        f'<circle class="ff-dot" cx="{at(middle):.1f}" cy="{y}" r="{DOT}"/>',
+        text((zero if 0 < at(low) - zero < room(low) else at(low)) - 6, y - 12, f"{low:+.{digits}f}", "end"),
+        text((zero if 0 < zero - at(high) < room(high) else at(high)) + 6, y - 12, f"{high:+.{digits}f}"),
         text(zero, y + 38, "0", "middle"),
         text(zero - 12, y + 38, "← baseline better", "end") if zero > 120 else "",
         text(zero + 12, y + 38, "winner better →") if zero < WIDTH - 110 else "",
     ]
-    return _drawing(80, f"Difference {mean:+.2f} points, interval from {low:+.2f} to {high:+.2f}", parts)
+    return _drawing(
+        80, f"Difference {middle:+.{digits}f}, interval from {low:+.{digits}f} to {high:+.{digits}f}", parts
+    )
 
 
 def _drawing(height: float, title: str, parts: Sequence[str]) -> str:
@@ -187,7 +202,7 @@ TEMPLATE = """
   <div class="side{{ " taken" if side.taken }}">
     <h2>{{ "Baseline" if side is sameas values.baseline else "Winner of the race" }}
       {% if side.taken %}<span class="tag safe">take this</span>{% endif %}</h2>
-    <p class="large">{{ side.accuracies|spread }} %</p>
+    <p class="large">{{ side.accuracies|spread ~ " %" if values.units.percent else values.score(side) }}</p>
     {{ svg(values.dots(side)) }}
     <p class="under">{{ side.parameters|number }} parameters<br>
       {{ side.name if side is sameas values.baseline else "proposed by: " ~ side.proposers }}</p>
@@ -198,7 +213,7 @@ TEMPLATE = """
     {% if values.same %}
     <p>Nothing that was raced beat the baseline, so there is no difference to measure.</p>
     {% else %}
-    <p class="large">{{ "%+.2f"|format(values.difference) }} points</p>
+    <p class="large">{{ values.units.difference(values.difference, sign=True) }}</p>
     {{ svg(values.bar) }}
     <p class="under">Interval of {{ "%g"|format(values.level) }} %
       {%- if values.test_rows %}, on {{ values.test_rows|number }} test rows{% endif %}, {{ values.words }}.</p>
@@ -221,6 +236,7 @@ TEMPLATE = """
     <h2>Take {{ values.taken.name }}</h2>
     <p>It is trained: <span class="code">{{ values.trained }}</span>, the first of {{ values.taken.accuracies|length }}
     seeds, {{ values.epochs|number }} epoch{{ "s" if values.epochs != 1 }} each. To use it on new files:</p>
+    {% if values.figures %}<p class="under">{% for line in values.figures %}{{ line }}<br>{% endfor %}</p>{% endif %}
     <div class="copy">
       <pre id="use">{{ values.command }}</pre>
       <button type="button" data-copy="use">Copy</button>

@@ -81,7 +81,7 @@ def find(
     overwrite : replace a find that is in `out`.
     progress : called with the name of an event and its values.
     class_weights : "balanced" lets every class count alike in the loss.
-    loss, metric, optimizer, augment : functions of your own; see `nasight.own.OwnParts`. `augment` may also be words
+    loss, metric, optimizer, augment : functions of your own; see `nasight.OwnParts`. `augment` may also be words
         for random changes of images, such as "shift,flip" (by default those that help the baseline), and `metric`
         a name such as "balanced accuracy". What cannot be sent to other processes lets the find run in this one.
     """

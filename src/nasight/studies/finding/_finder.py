@@ -684,6 +684,7 @@ class Leg:
                 "kind": baseline.proposed_by,
             },
             "metric": self.f.task.units.metric,
+            "figures": (RunFolder(place).result or {}).get("figures", {}),
             "difference": apart.mean,
             "interval": [apart.low, apart.high],
             "level": apart.level,

@@ -7,6 +7,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from nasight.data import Units, figure_lines
 from nasight.errors import RequestError
 from nasight.report import SECTIONS, page
 from nasight.report.finding import (
@@ -90,6 +91,8 @@ def _answer(find: FinishedFind) -> FoundValues:
         design=find.design(result["architecture"]),
         trained=result["trained"],
         command=f"nasight predict {quote(str(find.path))} FILES",
+        units=Units(result.get("metric", "accuracy")),
+        figures=figure_lines(result["figures"]) if result.get("figures") else (),
     )
 
 

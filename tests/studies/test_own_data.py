@@ -1,0 +1,207 @@
+"""Sources of data x commands: each cell of the table in docs/own_data.md, and functions of one's own in them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional
+from torch.utils.data import DataLoader, TensorDataset
+
+import nasight
+from nasight.data import load
+from nasight.errors import RequestError
+from nasight.own import OwnParts
+from nasight.searching import Progress
+from nasight.studies import load_model
+
+ROWS = 90
+CHANCE = np.random.default_rng(5)
+X = CHANCE.normal(size=(ROWS, 4)).astype(np.float32)
+SIDE = (X[:, 0] > 0).astype(int)
+PRICE = (100 + 20 * X[:, 0] + CHANCE.normal(size=ROWS)).astype(np.float32)
+FRAME = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "town": np.where(SIDE, "Bern", "Chur"), "price": PRICE})
+TINY: dict[str, Any] = {"preset": "tiny", "epochs": 1, "threads": 1}
+ARCH = "relu,relu,relu/0,0"
+
+Source = Callable[[Path], Any]
+
+
+def _written(name: str, write: Callable[[Path], Any]) -> Source:
+    def source(folder: Path) -> str:
+        write(folder / name)
+        return str(folder / name)
+
+    return source
+
+
+SOURCES: dict[str, tuple[Source, str]] = {
+    ".csv": (_written("rows.csv", lambda path: FRAME.to_csv(path, index=False)), "numbers"),
+    ".tsv": (_written("rows.tsv", lambda path: FRAME.to_csv(path, index=False, sep="\t")), "numbers"),
+    ".jsonl": (_written("rows.jsonl", lambda path: FRAME.to_json(path, orient="records", lines=True)), "numbers"),
+    ".parquet": (_written("rows.parquet", FRAME.to_parquet), "numbers"),
+    "pandas": (lambda _: FRAME, "numbers"),
+    "polars": (lambda _: pl.from_pandas(FRAME), "numbers"),
+    ".npz": (_written("rows.npz", lambda path: np.savez(path, x=X, y=SIDE)), "classes"),
+    "names": (lambda _: (X, np.where(SIDE, "sun", "rain")), "classes"),
+    "one-hot": (lambda _: (torch.from_numpy(X), torch.eye(2)[SIDE]), "classes"),
+    "several labels": (lambda _: (X, (X[:, :3] > 0).astype(int)), "labels"),
+    "several numbers": (lambda _: (X, np.stack([PRICE, X[:, 1]], 1)), "numbers"),
+    "torch Dataset": (lambda _: TensorDataset(torch.from_numpy(X), torch.from_numpy(SIDE)), "classes"),
+    "DataLoader": (lambda _: DataLoader(TensorDataset(torch.from_numpy(X), torch.from_numpy(PRICE)), 8), "numbers"),
+}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_search_takes_every_source_and_keeps_what_it_needs_to_find_it_again(name: str, tmp_path: Path) -> None:
+    make, kind = SOURCES[name]
+    source = make(tmp_path)
+    run = nasight.search("mlp", "gaea-darts", source, out=tmp_path / "run", **TINY)
+    data = load(source)
+    assert data.task.kind == kind
+    assert run.result["metric"] == {"classes": "accuracy", "labels": "F1", "numbers": "R2"}[kind]
+    again = run.load_data(None if isinstance(source, str) else source)
+    assert again.fingerprint == data.fingerprint
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_train_and_predict_take_every_source(name: str, tmp_path: Path) -> None:
+    make, kind = SOURCES[name]
+    source = make(tmp_path)
+    result = nasight.train("mlp", ARCH, source, out=tmp_path / "run", **{**TINY, "epochs": 12})
+    model, data = load_model(tmp_path / "run", data=source), load(source)
+    assert model.classes == data.classes
+    if data.table is not None:
+        new = source if isinstance(source, str) else FRAME
+        assert result.accuracy > 50
+        found = model.predict(new)
+        assert found.shape == (ROWS,)
+        assert np.corrcoef(found, PRICE)[0, 1] > 0.8
+    else:
+        found = model.predict(X)
+        assert len(found) == ROWS
+        if kind == "classes":
+            assert set(found) <= set(data.classes)
+            assert result.figures["balanced accuracy"] > 60
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["several labels", "DataLoader"])
+def test_find_answers_in_the_units_of_the_task(name: str, tmp_path: Path) -> None:
+    make, kind = SOURCES[name]
+    answer = nasight.find(make(tmp_path), trainings=27, epochs=1, workers=1, out=tmp_path / "find")
+    metric = {"labels": "F1", "numbers": "R2"}[kind]
+    assert answer.result["metric"] == metric
+    assert f"{metric} " in answer.sentence()
+    assert "%" not in answer.sentence().replace("95%", "")
+    found = answer.predict(X[:3])
+    assert isinstance(found[0], tuple) if kind == "labels" else found.dtype == np.float32
+
+
+@pytest.mark.slow
+def test_find_compares_with_gradient_boosting_on_a_table(tmp_path: Path) -> None:
+    from sklearn.ensemble import HistGradientBoostingRegressor
+    from sklearn.metrics import r2_score
+
+    from nasight.studies.finding._finder import with_test_part
+
+    answer = nasight.find(FRAME, label="price", trainings=32, epochs=1, workers=1, out=tmp_path / "find")
+    lines = {line["proposed_by"]: line for line in answer.result["race"]["lines"]}
+    assert lines["boosting"]["control"]
+    if answer.baseline["kind"] == "boosting":
+        # Beside scikit-learn itself on the same rows.
+        data = with_test_part(load(FRAME, label="price"))
+        assert data.test_x is not None
+        assert data.test_y is not None
+        model = HistGradientBoostingRegressor(random_state=1000).fit(data.train_x.numpy(), data.train_y[:, 0].numpy())
+        expected = 100 * r2_score(data.test_y[:, 0].numpy(), model.predict(data.test_x.numpy()))
+        assert answer.baseline["accuracies"][0] == pytest.approx(expected, abs=0.01)
+        assert "gradient boosting (scikit-learn)" in answer.sentence()
+    assert np.isfinite(answer.predict(FRAME)).all()
+
+
+def adam(parameters: Any) -> torch.optim.Optimizer:
+    return torch.optim.Adam(parameters, lr=0.01)
+
+
+def near(guess: Tensor, y: Tensor) -> Tensor:
+    return ((guess - y).abs() < 10).float()
+
+
+def noisy(x: Tensor) -> Tensor:
+    return x + 0.1 * torch.randn_like(x)
+
+
+OWN = OwnParts(functional.huber_loss, near, adam, noisy)
+
+
+class StopAfterOne(Progress):
+    def epoch(self, row: Any) -> None:
+        raise RuntimeError("stopped")
+
+
+def test_a_search_with_own_functions_needs_them_again_and_goes_on_as_if_never_interrupted(tmp_path: Path) -> None:
+    given = {"loss": OWN.loss, "metric": OWN.metric, "optimizer": OWN.optimizer, "augment": OWN.augment}
+    settings: dict[str, Any] = {**TINY, **given, "epochs": 2}
+    whole = nasight.search("mlp", "gaea-darts", (X, PRICE), out=tmp_path / "whole", **settings)
+    assert whole.result["metric"] == "near"
+    with pytest.raises(RuntimeError, match="stopped"):
+        nasight.search("mlp", "gaea-darts", (X, PRICE), out=tmp_path / "part", progress=StopAfterOne(), **settings)
+    kept = json.loads((tmp_path / "part" / "run.json").read_text())["own"]
+    assert kept["optimizer"].endswith("test_own_data.adam")
+    with pytest.raises(RequestError, match=r"was begun with loss=.*huber_loss: give it again as loss="):
+        nasight.resume(tmp_path / "part", data=(X, PRICE))
+    resumed = nasight.resume(tmp_path / "part", data=(X, PRICE), own=OWN)
+    assert resumed.result["weights"] == whole.result["weights"]
+    assert [row["valid_loss"] for row in resumed.history] == [row["valid_loss"] for row in whole.history]
+
+
+def test_a_training_with_own_functions_uses_each_of_them_and_is_not_mixed_with_another(tmp_path: Path) -> None:
+    plain = nasight.train("mlp", ARCH, (X, PRICE), **TINY)
+    results = {
+        part: nasight.train("mlp", ARCH, (X, PRICE), **{**TINY, part: getattr(OWN, part)})
+        for part in ("loss", "optimizer", "augment", "metric")
+    }
+    assert len({result.curve[-1].train_loss for result in (plain, *list(results.values())[:3])}) == 4
+    assert results["metric"].metric == "near"
+    assert results["metric"].loss == plain.loss
+    nasight.train("mlp", ARCH, (X, PRICE), out=tmp_path / "run", **{**TINY, "loss": OWN.loss})
+    with pytest.raises(RequestError, match=r"holds a training with loss=.*huber_loss, not with none"):
+        nasight.train("mlp", ARCH, (X, PRICE), out=tmp_path / "run", **TINY)
+
+
+@pytest.mark.parametrize("method", ["enas", "asng-nas", "rs-ws"])
+def test_methods_that_go_by_accuracy_go_by_the_metric(method: str, tmp_path: Path) -> None:
+    from nasight.searching import METHODS
+
+    if method not in METHODS:
+        method = next(name for name in METHODS if name.startswith(method.split("-")[0]))
+    run = nasight.search("mlp", method, (X, PRICE), out=tmp_path / "run", **TINY)
+    assert run.result["metric"] == "R2"
+    assert run.result["accuracy"] <= 100
+
+
+def test_class_weights_let_a_rare_class_be_found_that_accuracy_alone_does_not_miss() -> None:
+    rare = np.arange(1500) % 25 == 0
+    x = np.random.default_rng(1).normal(size=(1500, 2)).astype(np.float32) + 1.5 * rare[:, None].astype(np.float32)
+    how: dict[str, Any] = {**TINY, "epochs": 4, "lr": 0.01}
+    plain = nasight.train("mlp", ARCH, (x, np.where(rare, "rare", "usual")), **how)
+    weighted = nasight.train("mlp", ARCH, (x, np.where(rare, "rare", "usual")), class_weights="balanced", **how)
+    assert plain.accuracy > weighted.accuracy
+    assert weighted.figures["each"]["rare"]["recall"] > plain.figures["each"]["rare"]["recall"] + 30
+    assert weighted.figures["balanced accuracy"] > plain.figures["balanced accuracy"] + 10
+
+
+def test_a_table_of_series_is_no_picture(tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match="looks like series of 3 channels"):
+        nasight.search("nasbench201", data=(np.zeros((20, 3, 128)), np.arange(20) % 2), out=tmp_path / "run")
+    with pytest.raises(RequestError, match="this space needs images"):
+        nasight.search("nasbench201", data=(X, SIDE), out=tmp_path / "run")
