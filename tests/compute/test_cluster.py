@@ -56,7 +56,7 @@ def test_seeds_are_trained_by_workers_and_written_by_the_process_that_asked(
     given = {"space": "mlp", "arch": "relu,relu,relu/0,0", "data": rows, "seeds": (0, 1, 2), "threads": 1, **SMALL}
     away = train_seeds(out=tmp_path / "away", executor=executor, progress=lambda seed, row: told.append(seed), **given)
     here = train_seeds(out=tmp_path / "here", workers=1, **given)
-    assert away.accuracies == here.accuracies
+    assert away.accuracy == here.accuracy
     assert sorted(told) == [0, 1, 2]
     for a, b in zip(away.results, here.results, strict=True):
         assert a.out is not None
@@ -65,7 +65,7 @@ def test_seeds_are_trained_by_workers_and_written_by_the_process_that_asked(
         for p, q in zip(load_trained(a.out).parameters(), load_trained(b.out).parameters(), strict=True):
             assert p.equal(q)
     before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("away/**/checkpoint*")}
-    assert train_seeds(out=tmp_path / "away", executor=executor, **given).accuracies == here.accuracies
+    assert train_seeds(out=tmp_path / "away", executor=executor, **given).accuracy == here.accuracy
     assert before == {path: path.stat().st_mtime_ns for path in tmp_path.glob("away/**/checkpoint*")}
 
 
