@@ -26,14 +26,19 @@ SHORT = (
 
 
 def epoch_line(row: Mapping[str, Any], epochs: int) -> str:
-    return (
-        f"epoch {row['epoch'] + 1}/{epochs}: train {row['train_accuracy']:.1f} %, {figures(row)}, {row['architecture']}"
-    )
+    return f"epoch {row['epoch'] + 1}/{epochs}: train {_score(row, 'train')}, {figures(row)}, {row['architecture']}"
+
+
+def _score(row: Mapping[str, Any], part: str) -> str:
+    """The score of a part, with its unit."""
+    from nasight.data import Units
+
+    return Units(row.get("metric", "accuracy")).text(row[f"{part}_accuracy"], digits=1)
 
 
 def figures(row: Mapping[str, Any]) -> str:
-    discrete = "no network" if row["discrete_accuracy"] is None else f"{row['discrete_accuracy']:.1f} %"
-    return f"valid {row['valid_accuracy']:.1f} %, discretized {discrete}, entropy {row['entropy']:.3f}"
+    discrete = "no network" if row["discrete_accuracy"] is None else _score(row, "discrete")
+    return f"valid {_score(row, 'valid')}, discretized {discrete}, entropy {row['entropy']:.3f}"
 
 
 def compact(architecture: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from nasight.data import Units
 from nasight.report._svg import COLORS, STYLE, text
 from nasight.report._weights import DecisionWeights, History, areas, decision_weights
 from nasight.spaces import Group
@@ -55,13 +56,16 @@ def picture(history: History, result: Mapping[str, Any], groups: Sequence[Group]
 
 
 def _headline(result: Mapping[str, Any]) -> str:
-    accuracy = "no network" if result["accuracy"] is None else f"{result['accuracy']:.1f} % with shared weights"
+    units = Units(result.get("metric", "accuracy"))
+    found = result["accuracy"]
+    accuracy = "no network" if found is None else f"{units.text(found, digits=1)} with shared weights"
     return f"{result['method']} ({result['objective']}) on {result['space']}, {result['data']}: {accuracy}"
 
 
 def _curves(history: History, x: float, y: float) -> str:
     """Accuracy of the supernet and of the derived architecture, percent against epochs."""
-    parts = [text(x, y + 12, "validation accuracy, %")]
+    units = Units(history[-1].get("metric", "accuracy"))
+    parts = [text(x, y + 12, f"validation {units.axis}")]
     width = 2 * PANEL_WIDTH + GAP
     top, wide = y + TITLE, width - 40
     parts.append(f'<path class="axis" d="M{x + 30:.1f} {top} v{PANEL_HEIGHT} h{wide:.1f}"/>')
@@ -69,7 +73,7 @@ def _curves(history: History, x: float, y: float) -> str:
     names = (("valid_accuracy", "supernet", COLORS[5]), ("discrete_accuracy", "derived architecture", COLORS[6]))
     for index, (key, label, color) in enumerate(names):
         points = [
-            (x + 30 + wide * (i + 0.5) / len(history), top + PANEL_HEIGHT * (1 - row[key] / 100))
+            (x + 30 + wide * (i + 0.5) / len(history), top + PANEL_HEIGHT * (1 - max(row[key], 0) / 100))
             for i, row in enumerate(history)
             if row[key] is not None
         ]
@@ -78,7 +82,7 @@ def _curves(history: History, x: float, y: float) -> str:
         parts += [f'<circle cx="{px:.1f}" cy="{py:.1f}" r="3" fill="{color}"/>' for px, py in points]
         parts.append(f'<rect x="{x + width + GAP:.1f}" y="{top + 20 * index}" width="14" height="4" fill="{color}"/>')
         last = next((row[key] for row in reversed(history) if row[key] is not None), None)
-        value = "" if last is None else f": {last:.1f} %"
+        value = "" if last is None else f": {units.text(last, digits=1)}"
         parts.append(text(x + width + GAP + 20, top + 20 * index + 7, f"{label}{value}"))
     entropy = f"entropy of a decision: {history[0]['entropy']:.2f} to {history[-1]['entropy']:.2f} nats"
     parts.append(text(x + width + GAP, top + 47, entropy))

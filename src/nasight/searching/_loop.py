@@ -272,6 +272,8 @@ def _row(engine: Engine, epoch: int, start: float) -> dict[str, Any]:
     row |= relaxed.over(engine.ranks).means("valid")
     if seen["architecture"].count:
         row |= seen["architecture"].means("arch")
+    if engine.judge_task.units.metric != "accuracy":
+        row["metric"] = engine.judge_task.units.metric
     row["discrete_loss"] = row["discrete_accuracy"] = row["drop"] = None
     if discrete is not None:
         row |= discrete.over(engine.ranks).means("discrete")

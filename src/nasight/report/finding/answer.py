@@ -234,7 +234,8 @@ TEMPLATE = """
   </div>
   <div>
     <h2>Take {{ values.taken.name }}</h2>
-    <p>It is trained: <span class="code">{{ values.trained }}</span>, the first of {{ values.taken.accuracies|length }}
+    <p>{{ "It" if values.taken.parameters else "The best network" }} is trained:
+    <span class="code">{{ values.trained }}</span>, the first of {{ values.taken.accuracies|length }}
     seeds, {{ values.epochs|number }} epoch{{ "s" if values.epochs != 1 }} each. To use it on new files:</p>
     {% if values.figures %}<p class="under">{% for line in values.figures %}{{ line }}<br>{% endfor %}</p>{% endif %}
     <div class="copy">

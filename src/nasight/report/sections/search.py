@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from nasight.data import Units
 from nasight.report._charts import DASHES, axis, line
 from nasight.report._section import Chart, Section
 from nasight.report._svg import COLORS
@@ -86,7 +87,7 @@ def charts(values: SearchValues) -> dict[str, Chart]:
     data.append(line("entropy, nats per decision", epochs, of("entropy"), COLORS[0], yaxis="y4"))
     layout = {
         "xaxis": axis("epoch", anchor="y4"),
-        "yaxis": axis("accuracy, %", domain=[0.76, 1]),
+        "yaxis": axis(Units(values.last.get("metric", "accuracy")).axis, domain=[0.76, 1]),
         "yaxis2": axis("loss, nats", domain=[0.51, 0.73]),
         "yaxis3": axis("drop", domain=[0.26, 0.48]),
         "yaxis4": axis("entropy", domain=[0, 0.22], rangemode="tozero"),

@@ -67,6 +67,9 @@ def find_page(answer: Answer | str | Path, *, space: Space | None = None, out: s
         raise RequestError(f"the find in {answer.path} is damaged: {error!r}") from error
     title = f"find on {find.result['data']}: what was found, and what it is worth"
     text = page(sections, title=title, subject=quote(str(find.path)))
+    if "metric" in find.result:
+        # Axes and columns of scores are named in one way, so their unit can be put in here.
+        text = text.replace("accuracy, %", Units(find.result["metric"]).axis)
     return write_page(text, find.path if out is None else out)
 
 
