@@ -33,7 +33,7 @@ def listening(listener: Listener) -> Iterator[None]:
     ...     def note(self, text): print(text)
     ...     def progress(self, what, done, total): pass
     >>> with listening(Printed()):
-    ...     note("3 files")
+    ...     heard = note("3 files")
     3 files
     """
     token = _LISTENER.set(listener)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from nasight.data import Batches, Dataset, is_mapped, open_map, prepare, take
+from nasight.data import Batches, Dataset, _maps, is_mapped, open_map, prepare, take
 from nasight.data._maps import chunks, map_of
 
 HUGE = """
@@ -55,6 +55,25 @@ def test_batches_of_a_mapped_file_are_those_of_the_array(tmp_path: Path) -> None
     for (x, y), (same_x, same_y) in zip(*found, strict=True):
         assert torch.equal(x, same_x)
         assert torch.equal(y, same_y)
+
+
+@pytest.mark.parametrize("held", [0, 1 << 30])
+def test_rows_of_parts_and_in_any_order_are_those_of_the_array(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: int
+) -> None:
+    monkeypatch.setattr(_maps, "HELD_BYTES", held)
+    np.save(tmp_path / "x.npy", images().astype(np.float32))
+    x, plain = open_map(tmp_path / "x.npy"), torch.from_numpy(images().astype(np.float32))
+    for rows in ([3], [5, 6, 7, 2, 2, 39], [-1, 4], []):
+        numbers = torch.tensor(rows, dtype=torch.int64)
+        assert torch.equal(take(x, numbers), plain[numbers])
+        if rows and max(rows) < 30 and min(rows) >= 0:
+            assert torch.equal(take(x[10:], numbers), plain[10:][numbers])
+    for part in (slice(2, 9), slice(None, None, 7), slice(5, 5), slice(-3, None)):
+        assert torch.equal(take(x, part), plain[part])
+    assert torch.equal(take(x[:, 1], torch.tensor([4, 1])), plain[:, 1][torch.tensor([4, 1])])
+    with pytest.raises(IndexError):
+        take(x, torch.tensor([40]))
 
 
 def test_what_is_taken_from_a_file_is_a_copy_and_a_map_ends_with_its_tensor(tmp_path: Path) -> None:

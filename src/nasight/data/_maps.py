@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import os
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,33 +14,54 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from nasight.errors import RunError
+
 CHUNK_BYTES = 32 << 20
 """What is read at once where a whole array is looked through."""
-HELD_BYTES = 64 << 20
-"""How much of a file may be in the memory of this process before its pages are given back to the system."""
-TOUCHED = 64 << 10
-"""What reading one row can bring into memory: the system maps the pages around it too."""
+HELD_BYTES = 256 << 20
+"""A file up to this size may be in the memory of this process as a whole; of larger ones rows are read."""
 
 
 @dataclass(eq=False)
 class _Map:
-    """A file in memory, as far as it was touched since its pages were given back."""
+    """A mapped file, and the same file open to read rows from it.
+
+    To read a row costs the memory of that row; to touch it in the map can cost megabytes, for the system maps what lies
+    around it too.
+    """
 
     path: Path
     array: weakref.ref[NDArray[np.generic]]
-    touched: int = 0
-
-    def count(self, size: int) -> None:
-        self.touched += size
-        if self.touched >= HELD_BYTES:
-            self.release()
+    file: int
+    start: int
+    """Where in the file the first row begins."""
 
     def release(self) -> None:
-        self.touched, array = 0, self.array()
+        """Give the pages back to the system."""
+        array = self.array()
         pages: mmap.mmap | None = getattr(array, "_mmap", None)
         # The pages stay in the system's own cache: to touch them again costs no reading while memory is free.
         if pages is not None and hasattr(mmap, "MADV_DONTNEED"):
             pages.madvise(mmap.MADV_DONTNEED)
+
+    def read(self, x: Tensor, rows: Tensor) -> Tensor:
+        """Rows of the array, or of a part of it that lies in one piece, from the file; neighbors at once."""
+        found = torch.empty((len(rows), *x.shape[1:]), dtype=x.dtype)
+        size = x[0].numel() * x.element_size()
+        content = found.numpy().reshape(-1).view(np.uint8).data
+        first = self.start + int(x.storage_offset()) * x.element_size()
+        numbers = rows.numpy()
+        ends = [*(np.flatnonzero(np.diff(numbers) != 1) + 1).tolist(), len(numbers)]
+        begin = 0
+        for end in ends:
+            place, part = first + int(numbers[begin]) * size, content[begin * size : end * size]
+            while part:
+                count = os.preadv(self.file, [part], place)
+                if not count:
+                    raise RunError(f"{self.path} became shorter while it was read")
+                place, part = place + count, part[count:]
+            begin = end
+        return found
 
 
 _MAPS: dict[int, _Map] = {}
@@ -62,7 +84,13 @@ def open_map(path: str | Path) -> Tensor:
     tensor = torch.from_numpy(array)
     address = tensor.untyped_storage().data_ptr()
     # The tensor keeps the array alive, and this entry goes with it.
-    _MAPS[address] = _Map(Path(path).resolve(), weakref.ref(array, lambda _: _MAPS.pop(address, None)))
+    file = os.open(path, os.O_RDONLY)
+
+    def forget(_: object) -> None:
+        _MAPS.pop(address, None)
+        os.close(file)
+
+    _MAPS[address] = _Map(Path(path).resolve(), weakref.ref(array, forget), file, int(getattr(array, "offset", 0)))
     return tensor
 
 
@@ -90,9 +118,14 @@ def take(x: Tensor, rows: Tensor | slice) -> Tensor:
     found = _of(x)
     if found is None:
         return x[rows]
-    taken = x[rows].clone() if isinstance(rows, slice) else x[rows]
-    size = taken.numel() * taken.element_size()
-    found.count(size if isinstance(rows, slice) else max(size, len(taken) * TOUCHED))
+    if x.untyped_storage().nbytes() <= HELD_BYTES:
+        return x[rows].clone() if isinstance(rows, slice) else x[rows]
+    numbers = torch.arange(len(x))[rows] if isinstance(rows, slice) else rows
+    inside = len(numbers) > 0 and int(numbers.min()) >= 0 and int(numbers.max()) < len(x)
+    if inside and x.is_contiguous() and hasattr(os, "preadv"):
+        return found.read(x, numbers)
+    taken = x[numbers]
+    found.release()
     return taken
 
 
