@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test test-fast lint types clean
+.PHONY: demo test test-fast faults lint types clean
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -26,6 +26,9 @@ test: lint types
 
 test-fast: lint types
 	$(BIN)/pytest -n 2 -m "not slow"
+
+faults: $(STAMP)
+	PYTHONPATH=tests $(BIN)/python -m faults
 
 clean:
 	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

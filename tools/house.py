@@ -23,7 +23,21 @@ STOREYS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("workflows and pages", ("studies", "report")),
     ("pillars", ("searching", "training", "features", "kernels", "anatomy", "trust", "tables", "export")),
     ("foundations", ("spaces", "geometry", "gradients", "data", "runs", "compute")),
-    ("what all share", ("architecture", "errors", "notes", "reproducible", "registry", "own", "options", "version")),
+    (
+        "what all share",
+        (
+            "architecture",
+            "errors",
+            "notes",
+            "reproducible",
+            "registry",
+            "own",
+            "options",
+            "arguments",
+            "memory",
+            "version",
+        ),
+    ),
 )
 """From the roof down; a package imports from lower storeys, and on its own storey only where that makes no circle."""
 LEVEL = {name: level for level, (_, names) in enumerate(STOREYS) for name in names}

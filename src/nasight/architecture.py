@@ -50,7 +50,7 @@ class Architecture:
         try:
             value: Any = json.loads(text)
             return cls(str(value["space"]), tuple((str(n), str(o)) for n, o in value["choices"].items()))
-        except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
             raise RequestError(
                 f'not an architecture: expected JSON like {{"space": ..., "choices": {{...}}}}, got {text[:80]!r}'
             ) from error

@@ -167,3 +167,4 @@ class TrainOptions(TypedDict, total=False):
     cutout: Annotated[int, Setting("Side of the hole cut out of images.", LEARNING, "PIXELS")]
     auxiliary: Annotated[bool, Setting("A second head that helps training (darts).", LEARNING)]
     drop_path: Annotated[float, Setting("Probability of dropping a path at the end (darts).", LEARNING)]
+    precision: Annotated[str, Setting(PRECISION, MACHINE, "BITS")]

@@ -25,11 +25,30 @@ def generator_for(*keys: str | int) -> torch.Generator:
 
 
 @contextmanager
-def seeded(*keys: str | int) -> Iterator[None]:
-    """Global randomness (initial weights, dropout) that depends on the keys only; the caller's is left as it was."""
-    with _global_generator, torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(generator_for(*keys).initial_seed())
+def seeded(*keys: str | int, device: torch.device | None = None) -> Iterator[None]:
+    """Global randomness (initial weights, dropout) that depends on the keys only; the caller's is left as it was.
+
+    With a `device`, that of its own generator too, for what torch draws there by itself, such as the dropout of a
+    user's module. Everything that this library draws is drawn on the CPU.
+    """
+    seed = generator_for(*keys).initial_seed()
+    with _global_generator, torch.random.fork_rng(devices=[]), _seeded_device(device, seed):
+        torch.default_generator.manual_seed(seed)
         yield
+
+
+@contextmanager
+def _seeded_device(device: torch.device | None, seed: int) -> Iterator[None]:
+    if device is None or device.type == "cpu":
+        yield
+        return
+    module = torch.get_device_module(device)
+    before = module.get_rng_state()
+    module.manual_seed(seed)
+    try:
+        yield
+    finally:
+        module.set_rng_state(before)
 
 
 @contextmanager

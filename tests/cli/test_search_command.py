@@ -123,4 +123,5 @@ def test_a_user_s_own_module_is_searched_from_the_command_line(
     arguments = ["--space", f"{tmp_path / 'mine.py'}:build", "--data", "digits", "--epochs", "2", "--threads", "1"]
     assert run("search", *arguments, "--preset", "tiny", "--out", str(tmp_path / "r"), "--json") == 0
     assert json.loads(capsys.readouterr().out)["architecture"] in ("2=relu", "2=tanh")
-    assert run("search", "--resume", str(tmp_path / "r"), "--json") == 0
+    assert run("search", "--resume", str(tmp_path / "r"), "--json") == 2, "a folder alone does not run code"
+    assert run("search", "--resume", str(tmp_path / "r"), "--json", *arguments[:2]) == 0

@@ -16,6 +16,8 @@ from nasight.runs import RunFolder
 
 CELL = "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|skip_connect~0|nor_conv_3x3~1|nor_conv_3x3~2|"
 
+ABOUT = {"settings": {}, "data": {"name": "digits", "fingerprint": "0"}}
+
 
 @pytest.fixture
 def folder(data_folder: Path) -> str:
@@ -50,9 +52,14 @@ def test_a_wrong_cell_says_what_is_wrong_with_it(folder: str) -> None:
 def test_a_race_prints_a_table_and_writes_json_and_a_page_that_needs_no_network(folder: str, tmp_path: Path) -> None:
     runs = []
     for seed in (0, 1):
-        run = RunFolder.create(tmp_path / f"run-{seed}", kind="search", about={})
+        run = RunFolder.create(
+            tmp_path / f"run-{seed}",
+            kind="search",
+            about={"settings": {}, "data": {"name": "digits", "fingerprint": "0"}},
+        )
         result = {"space": "nasbench201", "method": "darts", "objective": "erm", "data": "digits", "seconds": 3.0}
-        run.write_result({**result, "architecture": CELL})
+        rest = {"run": "r", "seed": seed, "epochs": 1, "accuracy": 1.0, "entropy": 1.0}
+        run.write_result({**result, **rest, "architecture": CELL})
         runs.append(str(run.path))
     out = tmp_path / "race"
     options = ["--methods", "rs,hyperband", "--trials", "12", "--processes", "1", "--budget", "1h", "--folder", folder]

@@ -26,7 +26,9 @@ def search(tmp_path: Path) -> Path:
     settings = {"space": "nasbench201", "space_options": {"none": True}, "data": "digits"}
     about = {"settings": settings, "data": {"name": "digits", "fingerprint": load("digits").fingerprint}}
     folder = RunFolder.create(tmp_path / "search", kind="search", about=about)
-    folder.write_result({"space": "nasbench201", "architecture": CELL, "accuracy": 50.0})
+    asked = {"run": "r", "method": "darts", "objective": "bilevel", "data": "digits", "seed": 0, "epochs": 1}
+    found = {"space": "nasbench201", "architecture": CELL, "accuracy": 50.0, "entropy": 1.0, "seconds": 1.0}
+    folder.write_result({**asked, **found})
     return folder.path
 
 

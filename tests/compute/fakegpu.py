@@ -134,6 +134,14 @@ class FakeTensor(Tensor):
         made.raw = raw
         return made  # type: ignore[no-any-return]
 
+    @property
+    def data(self) -> Any:
+        return self.detach()
+
+    @data.setter
+    def data(self, other: FakeTensor) -> None:
+        self.raw = other.raw
+
     def tolist(self) -> Any:
         return self.detach().cpu().tolist()
 
@@ -279,6 +287,14 @@ def _copy(target: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
     return _to_host(source.raw.clone(), target, non_blocking)
 
 
+class _Memory:
+    free = 1 << 34
+
+
+MEMORY = _Memory()
+"""How much of it the device says it has."""
+
+
 class _Module:
     """`torch.fakegpu`."""
 
@@ -303,8 +319,10 @@ class _Module:
         return False
 
     @staticmethod
-    def manual_seed_all(seed: int) -> None:
+    def manual_seed(seed: int) -> None:
         _State.generator.manual_seed(seed)
+
+    manual_seed_all = manual_seed
 
     @staticmethod
     def get_rng_state(device: Any = None) -> Tensor:
@@ -320,9 +338,7 @@ class _Module:
 
     @staticmethod
     def mem_get_info(device: Any = None) -> tuple[int, int]:
-        return _Module.memory, _Module.memory
-
-    memory = 1 << 34
+        return MEMORY.free, MEMORY.free
 
     @staticmethod
     def get_amp_supported_dtype() -> list[torch.dtype]:

@@ -242,6 +242,9 @@ def spell_as_before(path: Path) -> str:
     for new, old in OLD_WORDS.items():
         text = text.replace(new, old)
     path.write_text(text)
+    state = json.loads((path.parent / "state.json").read_text())
+    kept = {key: state[key] for key in ("checkpoint", "sha256", "mark")}  # as version 0.1 wrote it
+    (path.parent / "state.json").write_text(json.dumps(kept))
     return text
 
 

@@ -96,10 +96,16 @@ def test_curves_end_at_the_standing_and_regret_is_what_the_optimum_has_more(smal
             assert median is None or lower <= median <= upper
 
 
+ABOUT = {"settings": {}, "data": {"name": "digits", "fingerprint": "0"}}
+
+
 def finished_run(path: Path, arch: str, **changes: Any) -> Path:
-    folder = RunFolder.create(path, kind="search", about={})
+    folder = RunFolder.create(
+        path, kind="search", about={"settings": {}, "data": {"name": "digits", "fingerprint": "0"}}
+    )
     result = {"space": "nasbench201", "method": "gaea-darts", "objective": "erm", "data": "digits", "seconds": 20.0}
-    folder.write_result({**result, "architecture": arch, **changes})
+    rest = {"run": "r", "seed": 0, "epochs": 1, "accuracy": 1.0, "entropy": 1.0}
+    folder.write_result({**result, **rest, "architecture": arch, **changes})
     return path
 
 
@@ -110,7 +116,9 @@ def test_runs_are_looked_up_by_what_they_found_and_grouped_by_method(small: Tabl
         finished_run(tmp_path / "b", worst, seconds=40.0),
         finished_run(tmp_path / "c", best, space="darts"),
     ]
-    RunFolder.create(tmp_path / "d", kind="search", about={})
+    RunFolder.create(
+        tmp_path / "d", kind="search", about={"settings": {}, "data": {"name": "digits", "fingerprint": "0"}}
+    )
     outcome = race([], table=small, runs=[*runs, tmp_path / "d"])
     (standing,) = outcome.standings
     assert (standing.name, standing.kind, standing.count) == ("gaea-darts (erm), digits", "run", 2)

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from nasight.anatomy._variance import CROSS_ENTROPY, check_examples
+from nasight.compute import double, double_zeros, to_device, to_host
 from nasight.errors import RequestError, RunError
 from nasight.gradients import Loss, learned, logits_of
 
@@ -105,7 +106,8 @@ class _Product:
     def __call__(self, vector: Vector) -> Vector:
         self.count += 1
         v = torch.from_numpy(np.ascontiguousarray(vector.reshape(-1))).to(self.parameters[0].dtype)
-        total = torch.zeros(self.size, dtype=torch.float64)
+        v = to_device(v, self.parameters[0].device)
+        total = double_zeros(self.size, like=v)
         for part in self.parts:
             gradient = self._gradient(*part) if self.kept is None else self.kept
             if not gradient.requires_grad:
@@ -113,10 +115,11 @@ class _Product:
             grads = torch.autograd.grad(
                 gradient, self.parameters, v, retain_graph=self.kept is not None, allow_unused=True
             )
-            total += self._flat(grads).detach()
-        if not bool(torch.isfinite(total).all()):
+            total += double(self._flat(grads).detach())
+        near = to_host(total)
+        if not bool(torch.isfinite(near).all()):
             raise RunError("the Hessian of the loss has infinite or undefined entries here")
-        return total.numpy()
+        return near.numpy()
 
 
 def _extremes(product: _Product, generator: torch.Generator, tolerance: float) -> tuple[float, float]:

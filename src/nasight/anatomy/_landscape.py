@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from nasight.anatomy._landscape_rows import Direction, LandscapeJob, Row, compute_row, fingerprint, finite, make_job
 from nasight.anatomy._variance import CHUNK, check_examples
-from nasight.compute import map_resumable
+from nasight.compute import is_device, map_resumable, to_device
 from nasight.errors import RequestError
 from nasight.gradients import Loss
 from nasight.reproducible import generator_for
@@ -56,7 +56,7 @@ def _direction(model: nn.Module, generator: torch.Generator, vectors: bool) -> d
         if p.dim() < 2 and not vectors:
             continue
         rows = p.detach().reshape(len(p) if p.dim() else 1, -1)
-        noise = torch.randn(rows.shape, dtype=rows.dtype, generator=generator)
+        noise = to_device(torch.randn(rows.shape, dtype=rows.dtype, generator=generator), rows.device)
         noise *= rows.norm(dim=1, keepdim=True) / noise.norm(dim=1, keepdim=True)
         found[name] = noise.view_as(p)
     return found
@@ -158,7 +158,7 @@ def _rows(
     def arrived(row: int, result: Row) -> None:
         done[row] = result
         if run is not None:
-            run.write_history(done[i] for i in sorted(done))
+            run.append_history(result)
         if progress is not None:
             progress(len(done), len(job.grid))
 
@@ -166,6 +166,8 @@ def _rows(
         progress(len(done), len(job.grid))
     todo = range(len(job.grid))
     known = dict(done)
+    if is_device(job.x.device):
+        workers = 1  # a device is not shared between processes
     return map_resumable(
         partial(compute_row, job), todo, executor=executor, workers=workers, done=known, on_result=arrived
     )

@@ -6,6 +6,7 @@ result.json               the grid, losses, variances, the Hessian's spectrum, a
 
 from __future__ import annotations
 
+import copy
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from torch import Tensor, nn
 
 from nasight.anatomy._hessian import HessianSpectrum, hessian_spectrum
 from nasight.anatomy._landscape import Landscape, Progress, landscape
+from nasight.compute import choose_device, is_device, to_device
 from nasight.data import Dataset, load, prepare, split_indices
 from nasight.errors import RequestError
 from nasight.reproducible import generator_for, torch_threads
@@ -69,16 +71,19 @@ def landscape_run(
     executor: Executor | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
+    device: str = "auto",
     **settings: Any,
 ) -> LandscapeRun:
     """Loss contour, variance map, top eigenvalue and trace around a trained network, kept in the folder `out`.
 
     They are taken on a stratified random choice of `examples` rows of a part of the data (all of them where there are
     fewer), normalized as in training. `settings` are those of `landscape`. The same call resumes what a killed one
-    left; finished, it is read.
+    left; finished, it is read. On a `device` other than the CPU all points are computed there, in this process.
     """
     dataset = load(data, folder=data_folder).with_classes("a landscape")
-    x, y = _examples(dataset, part, examples, seed)
+    chosen = choose_device(device)
+    x, y = to_device(_examples(dataset, part, examples, seed), chosen)
+    model = model if not is_device(chosen) else copy.deepcopy(model).to(chosen)
     found = landscape(
         model,
         x,

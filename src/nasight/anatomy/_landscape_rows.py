@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from nasight.anatomy._variance import CROSS_ENTROPY, gradient_variance
+from nasight.compute import double, to_host
 from nasight.errors import RequestError
 from nasight.gradients import Loss, logits_of
 from nasight.reproducible import torch_threads
@@ -87,7 +88,7 @@ def compute_row(job: LandscapeJob, row: int) -> Row:
     losses, variances = [], []
     with torch_threads(1):
         for a in job.grid:
-            with torch.inference_mode():
+            with torch.no_grad():
                 torch.add(here, job.first, alpha=a, out=weights)
                 losses.append(_loss(job))
             if job.variance:
@@ -100,7 +101,7 @@ def _loss(job: LandscapeJob) -> float:
         _recompute(job)
     total = 0.0
     for x, y in zip(torch.split(job.x, job.batch), torch.split(job.y, job.batch), strict=True):
-        total += float(job.loss(logits_of(job.model(x)), y).sum(dtype=torch.float64))
+        total += float(double(job.loss(logits_of(job.model(x)), y)).sum())
     return total / len(job.x)
 
 
@@ -124,5 +125,5 @@ def fingerprint(tensors: Iterable[Tensor]) -> str:
     digest = hashlib.sha256()
     for tensor in tensors:
         digest.update(f"{tensor.dtype} {tuple(tensor.shape)};".encode())
-        digest.update(tensor.detach().contiguous().numpy().tobytes())
+        digest.update(to_host(tensor.detach()).contiguous().numpy().tobytes())
     return digest.hexdigest()[:16]

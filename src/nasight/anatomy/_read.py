@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from nasight.architecture import Architecture
@@ -169,7 +170,9 @@ def _from_run(path: Path) -> Design:
     folder = RunFolder.open(path, kind=kind)
     found = folder.result if kind == "search" else about
     if found is None:
-        raise RequestError(f"the search in {path} is not finished; resume with: nasight search --resume {path}")
+        raise RequestError(
+            f"the search in {path} is not finished; resume with: nasight search --resume {quote(str(path))}"
+        )
     name, text = str(found.get("space")), str(found.get("architecture"))
     space = load(name) if name in SPACES else None
     if space is None or type(space).cells is Space.cells:

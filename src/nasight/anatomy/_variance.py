@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from nasight.compute import double
 from nasight.errors import RequestError
 from nasight.gradients import Loss, gradient_moments
 
@@ -42,7 +43,7 @@ def gradient_variance(model: nn.Module, x: Tensor, y: Tensor, *, loss: Loss | No
         moments = gradient_moments(model, part_x, loss or CROSS_ENTROPY, part_y, batch_norm="eval", chunk=chunk)
         squares += float(moments.square_norms.sum())
         for name, mean in moments.mean.items():
-            total = mean.double() * len(part_x)
+            total = double(mean) * len(part_x)
             sums[name] = sums[name] + total if name in sums else total
     mean_square = squares / len(x)
     square_mean = sum(float((total / len(x)).square().sum()) for total in sums.values())

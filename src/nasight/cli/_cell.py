@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nasight.cli._cell_text import comparison_table, design_object, design_text
-from nasight.cli._shared import Cluster, DataFolder, Json, counting, examples, option, plain
+from nasight.cli._shared import Cluster, DataFolder, Device, Json, counting, examples, option, plain
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ def cell(
     ] = 0,
     workers: Annotated[int | None, option("Processes (default: as many as cores).", metavar="N")] = None,
     cluster: Cluster = None,
+    device: Device = "auto",
     out: Annotated[
         str | None,
         option(
@@ -109,7 +110,9 @@ def cell(
         raise RequestError(f"--seeds must be at least 1, got {seeds}")
     if variants is None:
         shown = adapted(design) if widest else design
-        found = _landscape(shown, data, protocol, _rates(lr)[0], points, seed, out, data_folder, workers, cluster)
+        found = _landscape(
+            shown, data, protocol, _rates(lr)[0], points, seed, out, data_folder, workers, cluster, device
+        )
         typer.echo(json.dumps(found) if as_json else _landscape_text(found))
         return
     if landscape:
@@ -117,7 +120,7 @@ def cell(
     chosen = _variants(design, variants, kind, which, distinct_inputs, seed)
     designs = [design, *([replace(adapted(design), name=f"{design.name} widest")] if widest else []), *chosen]
     folder = out or f"runs/{_file_name(design.name)}-{kind}"
-    compared = _train(designs, data, protocol, _rates(lr), range(seeds), folder, data_folder, workers, cluster)
+    compared = _train(designs, data, protocol, _rates(lr), range(seeds), folder, data_folder, workers, cluster, device)
     found = {
         **design_object(design),
         "svg": _draw(design, Path(folder) / "cell.svg"),
@@ -148,6 +151,7 @@ def _train(
     data_folder: str | None,
     workers: int | None,
     cluster: str | None,
+    device: str,
 ) -> Comparison:
     from nasight.compute import cluster as cluster_at
     from nasight.studies import compare_cells
@@ -165,6 +169,7 @@ def _train(
                 executor=executor,
                 workers=workers,
                 progress=report,
+                device=device,
             )
         except KeyboardInterrupt:
             typer.echo(f"stopped; the same command resumes what is in {folder}", err=True)
@@ -182,6 +187,7 @@ def _landscape(
     data_folder: str | None,
     workers: int | None,
     cluster: str | None,
+    device: str,
 ) -> dict[str, Any]:
     from nasight.anatomy import landscape_run
     from nasight.compute import cluster as cluster_at
@@ -191,7 +197,7 @@ def _landscape(
     folder = Path(out or f"runs/{_file_name(design.name)}-landscape")
     try:
         training, network, dataset = trained_cell(
-            design, data, out=folder, protocol=protocol, lr=lr, seed=seed, data_folder=data_folder
+            design, data, out=folder, protocol=protocol, lr=lr, seed=seed, data_folder=data_folder, device=device
         )
         with (
             cluster_at(cluster) as executor,
@@ -206,6 +212,7 @@ def _landscape(
                 executor=executor,
                 workers=workers,
                 progress=report,
+                device=device,
             )
     except KeyboardInterrupt:
         typer.echo(f"stopped; the same command resumes what is in {folder}", err=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nasight.cli._shared import DataFolder, Json, counters, counting, examples, option
+from nasight.cli._shared import DataFolder, Device, Json, counters, counting, examples, option
 
 if TYPE_CHECKING:
     from nasight.studies import Explanation
@@ -35,6 +35,8 @@ def explain(
     epochs: Annotated[int | None, option("Epochs of each training of --resolve.", metavar="N")] = None,
     seeds: Annotated[int, typer.Option(help="Seeds of each training of --resolve.", metavar="N")] = 1,
     data: Annotated[str | None, option("Where the run's data is now, if not where it was.")] = None,
+    space: Annotated[str | None, option("The space, where it is code of your own: FILE.py:NAME.")] = None,
+    device: Device = "auto",
     data_folder: DataFolder = None,
     as_json: Json = False,
 ) -> None:
@@ -53,8 +55,10 @@ def explain(
             examples=examples,
             data=data,
             data_folder=data_folder,
+            space=space,
+            device=device,
         )
-    trained = _resolve(found.explanation, preset, epochs, seeds, data, data_folder) if resolve else None
+    trained = _resolve(found.explanation, preset, epochs, seeds, data, data_folder, space) if resolve else None
     if as_json:
         value = found.to_dict() | ({} if trained is None else {"resolved": trained})
         typer.echo(json.dumps(value, allow_nan=False))
@@ -63,17 +67,26 @@ def explain(
     for other in found.others:
         counted = ", ".join(f"{number} {verdict}" for verdict, number in other.counts.items())
         typer.echo(f"\nBeside it: {other.about['method']} ({other.about['objective']}), {other.runs[0]}: {counted}")
-    typer.echo(f"\nThe page: {found.path}")
+    if found.unwritten is not None:
+        typer.echo(f"nasight: the page could not be kept: {found.unwritten}; name a place with --out", err=True)
+    else:
+        typer.echo(f"\nThe page: {found.path}")
 
 
 def _resolve(
-    found: Explanation, preset: str, epochs: int | None, seeds: int, data: str | None, data_folder: str | None
+    found: Explanation,
+    preset: str,
+    epochs: int | None,
+    seeds: int,
+    data: str | None,
+    data_folder: str | None,
+    space: str | None,
 ) -> list[dict[str, Any]]:
     """The candidates after a short training, best first; judged by held-out training examples, not by the test part."""
     from nasight.searching import Run
     from nasight.studies import resolved
 
-    run = Run(found.runs[0])
+    run = Run(found.runs[0], space=space)
     dataset = run.load_data(data, data_folder=data_folder, may_differ=True)
     with counting("training", "candidates trained", transient=True) as count:
         return resolved(run, found.candidates, dataset, preset=preset, epochs=epochs, seeds=seeds, progress=count)

@@ -22,7 +22,10 @@ def export(
     run: Annotated[
         str | None, typer.Argument(metavar="[RUN]", help="A search, or one training: its RUN/train/.../seed-0.")
     ] = None,
-    space: Annotated[str | None, option("A space by name, or FILE.py:NAME, with --arch instead of RUN.")] = None,
+    space: Annotated[
+        str | None,
+        option("A space by name, or FILE.py:NAME, with --arch; or the code that RUN was made with."),
+    ] = None,
     arch: Annotated[str | None, option("An architecture of this space.", metavar="TEXT")] = None,
     python: Annotated[str | None, option("One readable file that needs torch alone.", metavar="net.py")] = None,
     onnx: Annotated[str | None, option("An ONNX file.", metavar="net.onnx")] = None,

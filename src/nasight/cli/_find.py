@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,6 +18,7 @@ from nasight.cli._shared import (
     WHAT,
     Cluster,
     DataFolder,
+    Device,
     Fit,
     Json,
     Resolution,
@@ -95,6 +97,7 @@ def find(
     seed: Annotated[int, choice("Everything random follows from it.", group=MACHINE)] = 0,
     workers: Annotated[int | None, option("Processes (default: as many as cores).", metavar="N", group=MACHINE)] = None,
     cluster: Cluster = None,
+    device: Device = "auto",
     data_folder: DataFolder = None,
     plan_only: Annotated[
         bool, choice("Measure speeds, print the plan and stop; nothing is kept.", "--plan-only", group=LENGTH)
@@ -113,6 +116,7 @@ def find(
     """
     from nasight import studies
     from nasight.compute import cluster as cluster_at
+    from nasight.runs import is_code
 
     tell = _teller(quiet=as_json)
     with interruptible(), cluster_at(cluster) as executor:
@@ -133,14 +137,21 @@ def find(
         if resume is not None:
             fixed = {
                 "--label": label, "--task": task, "--class-weights": class_weights, "--metric": metric,
-                "--space": space, "--baseline": baseline, "--method": method, "--trainings": trainings,
+                "--method": method, "--trainings": trainings, **({} if is_code(space) else {"--space": space}),
+                **({} if is_code(baseline) else {"--baseline": baseline}),
                 "--target": target, "--max-params": max_params, "--max-latency": max_latency, "--out": out,
                 "--resolution": resolution, "--fit": fit, "--augment": augment, "--strict": strict or None,
             }  # fmt: skip
             if given := [name for name, value in fixed.items() if value is not None]:
                 raise RequestError(f"{given[0]} cannot change with --resume: a find keeps what it was asked for")
             answer = studies.resume_find(
-                resume, budget=budget, executor=executor, data_folder=data_folder, progress=tell
+                resume,
+                budget=budget,
+                space=space,
+                baseline=baseline,
+                executor=executor,
+                data_folder=data_folder,
+                progress=tell,
             )
         else:
             answer = studies.find(
@@ -166,6 +177,7 @@ def find(
                 data_folder=data_folder,
                 overwrite=overwrite,
                 progress=tell,
+                device=device,
             )
     typer.echo(json.dumps(answer.result) if as_json else summary(answer))
 
@@ -239,7 +251,7 @@ def summary(answer: Answer) -> str:
         f"  run          {r['run']}",
         *([f"  page         {r['page']}"] if r.get("page") else []),
         "",
-        f"Use it: nasight predict {r['run']} FILES",
+        f"Use it: nasight predict {quote(str(r['run']))} FILES",
     ]
     return "\n".join(lines)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nasight.cli._shared import DataFolder, Json, examples
+from nasight.cli._shared import DataFolder, Device, Json, examples
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def kernel(
         int | None, typer.Option(help="Beside it, the empirical kernel of one network of this width.", metavar="M")
     ] = None,
     seed: Annotated[int, typer.Option(help="The examples and the finite network follow from it.")] = 0,
+    device: Device = "auto",
     out: Annotated[str | None, typer.Option(help="Keep kernel, rows and labels in this .npz file.")] = None,
     folder: DataFolder = None,
     as_json: Json = False,
@@ -87,7 +88,7 @@ def kernel(
         "finite": None,
     }
     if width is not None:
-        finite = _finite(rows, names, alphas, width, seed, slope)
+        finite = _finite(rows, names, alphas, width, seed, slope, device)
         error = float(np.linalg.norm(finite - matrix) / np.linalg.norm(matrix))
         result["finite"] = {"width": width, **_spectrum(finite), "relative_error": error}
     if out is not None:
@@ -127,12 +128,16 @@ def _rows(data: str, samples: int, seed: int, folder: str | None) -> tuple[Array
 
 
 def _finite(
-    rows: Array, names: tuple[str, ...], alphas: tuple[float, ...], width: int, seed: int, slope: float
+    rows: Array, names: tuple[str, ...], alphas: tuple[float, ...], width: int, seed: int, slope: float, device: str
 ) -> Array:
-    """The empirical kernel of one network of this width with standard normal matrices."""
+    """The empirical kernel of one network of this width with standard normal matrices.
+
+    It is computed in float64, so on the CPU where a device has none (MPS).
+    """
     import numpy as np
     import torch
 
+    from nasight.compute import choose_device, has_double, to_device, to_host
     from nasight.kernels import empirical_ntk
     from nasight.reproducible import seeded
     from nasight.spaces.mlp import Mlp
@@ -142,7 +147,10 @@ def _finite(
     arch = space.parse(",".join(names) + (f"/{skips}" if skips else ""))
     with seeded("kernel", "network", seed):
         network = space.network(arch, (rows.shape[1],), 1, width=width).double()
-    return np.asarray(empirical_ntk(network, torch.from_numpy(rows)).numpy(), dtype=np.float64)
+    chosen = choose_device(device)
+    chosen = chosen if has_double(chosen) else torch.device("cpu")
+    found = empirical_ntk(network.to(chosen), to_device(torch.from_numpy(rows), chosen))
+    return np.asarray(to_host(found).numpy(), dtype=np.float64)
 
 
 def _spectrum(matrix: Array) -> dict[str, float]:

@@ -113,12 +113,18 @@ def _status(arguments: Sequence[str] | None) -> int:
         return _say(error, 2)
     except (RunError, OSError) as error:
         return _say(error, 1)
+    except MemoryError as error:
+        return _say(f"memory ran out: {error or 'nothing is left'}; use less data or smaller sizes", 1)
     except (KeyboardInterrupt, typer.Abort) as error:
         # The parser turns an interrupt into an Abort; what the search said is in its cause.
         return _say(str(error) or str(error.__cause__ or "") or "interrupted", 130)
     except Exception as error:
         # What the parser raises for a wrong flag formats itself; its class has no public name in every version.
         message = getattr(error, "format_message", None)
+        if message is None and "can't allocate memory" in str(error):
+            # torch has no class of its own for it; the text says how much was asked for.
+            asked = str(error).partition("can't allocate memory: ")[2].partition(". Error")[0]
+            return _say(f"memory ran out: {asked or 'torch could not have more'}; use less data or smaller sizes", 1)
         if message is None:
             raise
         return _say(f"{message()} (see --help)", 2)

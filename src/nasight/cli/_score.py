@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nasight.cli._shared import Cluster, DataFolder, Json, counting, examples, given, table
+from nasight.cli._shared import Cluster, DataFolder, Device, Json, counting, examples, given, table
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def score(
         str | None, typer.Option(help="Keep the scores here; resume where a call stopped.", metavar="FOLDER")
     ] = None,
     resume: Annotated[str | None, typer.Option(help="Resume the last call on this folder.", metavar="FOLDER")] = None,
+    device: Device = "auto",
     workers: Annotated[int | None, typer.Option(help="Processes (default: as many as cores).", metavar="N")] = None,
     cluster: Cluster = None,
     data_folder: DataFolder = None,
@@ -76,7 +78,14 @@ def score(
         try:
             if resume is not None:
                 found = resume_score(
-                    resume, data_folder=data_folder, executor=executor, workers=workers, progress=report
+                    resume,
+                    space=space if ".py:" in space else None,
+                    metrics=metric,
+                    data_folder=data_folder,
+                    executor=executor,
+                    workers=workers,
+                    progress=report,
+                    device=device,
                 )
             else:
                 _one_of(sample, every, arch)
@@ -97,11 +106,12 @@ def score(
                     workers=workers,
                     out=out,
                     progress=report,
+                    device=device,
                 )
         except KeyboardInterrupt:
             place = resume or out
             if place is not None:
-                typer.echo(f"stopped; resume with: nasight score --resume {place}", err=True)
+                typer.echo(f"stopped; resume with: nasight score --resume {quote(str(place))}", err=True)
             raise
     if as_json:
         typer.echo(json.dumps({**found.to_dict(), "run": resume or out}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -134,8 +135,16 @@ def search(
         if (Path(resume) / "run.json").is_file():  # what is no run is said first
             _only_with_resume(context)
         with interruptible():
+            code = space if ".py:" in space else None
             run = studies.resume(
-                resume, data_folder=data_folder, progress=progress, track=track, epochs=epochs, device=device
+                resume,
+                space=code,
+                data_folder=data_folder,
+                progress=progress,
+                track=track,
+                device=device,
+                epochs=epochs,
+                lr=lr,
             )
         _report(run, as_json)
         return
@@ -201,11 +210,14 @@ WITH_RESUME = {"resume", "epochs", "device", "data_folder", "track", "as_json"}
 
 def _only_with_resume(context: typer.Context) -> None:
     """Refuse a wish that a resumed search cannot fulfill: it keeps what it was asked for."""
-    given = [name for name in context.params if _from_command_line(context, name) and name not in WITH_RESUME]
+    run = Path(str(context.params["resume"]))
+    kept = set(WITH_RESUME) | (set() if (run / "result.json").exists() else {"lr"})
+    kept |= {"space"} if ".py:" in str(context.params.get("space")) else set()
+    given = [name for name in context.params if _from_command_line(context, name) and name not in kept]
     if given:
         raise RequestError(
             f"--{given[0].replace('_', '-')} cannot change with --resume: a search keeps what it was asked for, "
-            "except --epochs"
+            "except --epochs, and --lr after it diverged"
         )
 
 
@@ -263,7 +275,7 @@ def _summary(run: Run) -> str:
         f"  run          {result['run']}",
         f"  picture      {run.path / 'search.svg'}",
         "",
-        f"Retrain it from scratch: nasight train {result['run']} --seeds 3",
+        f"Retrain it from scratch: nasight train {quote(str(result['run']))} --seeds 3",
     ]
     return "\n".join(lines)
 
@@ -280,7 +292,7 @@ def _train_free_summary(result: dict[str, Any]) -> str:
         f"  best score   {first['architecture']}  ({first['accuracy']:.2f} %)",
         f"  run          {result['run']}",
         "",
-        f"Retrain it from scratch: nasight train {result['run']} --seeds 3",
+        f"Retrain it from scratch: nasight train {quote(str(result['run']))} --seeds 3",
     ]
     return "\n".join(lines)
 

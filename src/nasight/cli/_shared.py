@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from nasight.errors import RequestError
-from nasight.options import settings_of
+from nasight.options import DEVICE, settings_of
 
 WHAT, LENGTH, SIZE, MACHINE, OUTPUT = "What", "How long", "How large", "Machine", "Output"
 """Groups of options in a help text."""
@@ -60,6 +60,7 @@ Cluster = Annotated[
         group=MACHINE,
     ),
 ]
+Device = Annotated[str, choice(DEVICE, metavar="NAME", group=MACHINE)]
 Json = Annotated[bool, choice("One JSON object on standard output and nothing else.", "--json", group=OUTPUT)]
 DATA = "A data set by name, an .npz file, a table (.csv, .tsv, .jsonl, .parquet), or photos in a folder or .csv."
 Resolution = Annotated[

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,6 +20,7 @@ from nasight.cli._shared import (
     Channels,
     Cluster,
     DataFolder,
+    Device,
     Fit,
     Json,
     Layers,
@@ -51,7 +53,10 @@ EXAMPLES = examples(
 
 def train(
     run: Annotated[str | None, typer.Argument(help="A finished search: retrain what it found, on its data.")] = None,
-    space: Annotated[str | None, option("Without RUN: a space by name, or FILE.py:NAME.", group=WHAT)] = None,
+    space: Annotated[
+        str | None,
+        option("Without RUN: a space by name, or FILE.py:NAME; with RUN: the code it was made with.", group=WHAT),
+    ] = None,
     arch: Annotated[str | None, option("Without RUN: the architecture, as its space writes it.", group=WHAT)] = None,
     data: Annotated[
         str | None,
@@ -95,6 +100,8 @@ def train(
     workers: Annotated[
         int | None, option("Seeds trained at once (default: as many as cores).", metavar="N", group=MACHINE)
     ] = None,
+    device: Device = "auto",
+    precision: Annotated[str | None, setting(TrainOptions, "precision")] = None,
     threads: Annotated[
         int | None, option("Threads of each training (default: all, divided).", metavar="N", group=MACHINE)
     ] = None,
@@ -113,7 +120,7 @@ def train(
     """
     from nasight.compute import cluster as cluster_at
     from nasight.studies import trainable
-    from nasight.training import settings_for, train_seeds
+    from nasight.training import moved, settings_for, train_seeds
 
     what = trainable(
         run,
@@ -146,9 +153,13 @@ def train(
         examples=rows_asked(examples),
         share=share,
         validation=validation,
+        precision=precision,
     )
     settings = {**what.published, **settings, "size": given(channels=channels, cells=cells, width=width)}
     numbers = _seeds(seeds, seed, seed_list)
+    for place in sorted(Path(what.out).glob("*/seed-*")):
+        if (note := moved(place, device)) is not None:
+            typer.echo(f"{place.name}: {note}", err=True)
     resolved = settings_for(what.space, preset, **{k: v for k, v in settings.items() if k != "metric"})
     judge = "test" if resolved.validation == "test" and what.data.test_y is not None else "held out"
     try:
@@ -166,6 +177,7 @@ def train(
                 threads=threads,
                 slices=slices,
                 progress=progress,
+                device=device,
                 **settings,
             )
     except KeyboardInterrupt:

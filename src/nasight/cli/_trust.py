@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nasight.cli._shared import DataFolder, Json, counters, examples, option
+from nasight.cli._shared import DataFolder, Device, Json, counters, examples, option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,6 +78,8 @@ def ranking(
     epochs: Annotated[int | None, option("Epochs of each training.", metavar="N")] = None,
     seeds: Annotated[int, typer.Option(help="Seeds of each training.", metavar="N")] = 1,
     data: Annotated[str | None, option("Where the run's data is now, if not where it was.")] = None,
+    space: Annotated[str | None, option("The space, where it is code of your own: FILE.py:NAME.")] = None,
+    device: Device = "auto",
     data_folder: DataFolder = None,
     as_json: Json = False,
 ) -> None:
@@ -98,7 +100,9 @@ def ranking(
             seeds=seeds,
             data=data,
             data_folder=data_folder,
+            space=space,
             progress=begin,
+            device=device,
         )
     typer.echo(json.dumps(found.to_dict(), allow_nan=False) if as_json else _ranks(found))
 

@@ -7,8 +7,7 @@ asked for is done. So copies to a device never block here, and values come back 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nasight.errors import RequestError
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
 Tree = TypeVar("Tree")
 """A tensor, or lists, tuples and mappings of trees; anything else in one is left as it is."""
 ACCELERATORS = ("cuda", "mps", "xpu")
+NO_DOUBLE = ("mps",)
+"""Devices without float64."""
 DEVICES = "auto, cpu, cuda, cuda:N or mps"
 
 
@@ -97,7 +98,7 @@ def device_count(device: torch.device) -> int:
 
 def has_double(device: torch.device) -> bool:
     """Whether it computes in float64; what needs it stays on the CPU otherwise (MPS has none)."""
-    return device.type != "mps"
+    return device.type not in NO_DOUBLE
 
 
 def moved_note(then: str, now: str) -> str | None:
@@ -175,22 +176,13 @@ def fits(size: int, device: torch.device, share: float = 0.5) -> bool:
     return bool(size <= share * free)
 
 
-@contextmanager
-def seeded_device(device: torch.device, seed: int) -> Iterator[None]:
-    """The device's own generator begins at this seed inside, and is left as it was.
+def double(tensor: torch.Tensor) -> torch.Tensor:
+    """In float64: on its device, or on the CPU where the device has none (MPS)."""
+    return tensor.double() if has_double(tensor.device) else tensor.cpu().double()
 
-    It is for what torch draws there by itself, such as the dropout of a user's own module. Everything that this library
-    draws is drawn on the CPU.
-    """
+
+def double_zeros(*shape: int, like: torch.Tensor) -> torch.Tensor:
+    """Zeros to add what `double` gives to."""
     import torch
 
-    if not is_device(device):
-        yield
-        return
-    module = torch.get_device_module(device)
-    before = module.get_rng_state()
-    module.manual_seed(seed)
-    try:
-        yield
-    finally:
-        module.set_rng_state(before)
+    return torch.zeros(shape, dtype=torch.float64, device=like.device if has_double(like.device) else "cpu")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -54,13 +55,22 @@ class LossScale:
 
         if self.factor is None or self.good is None or not grads:
             return grads
-        fine = torch.stack([grad.isfinite().all() for grad in grads]).all()
-        divided = [torch.where(fine, grad / self.factor, 0.0) for grad in grads]
+        near = [grad.to(self.factor.device, non_blocking=True) for grad in grads]
+        fine = torch.stack([grad.isfinite().all() for grad in near]).all()
+        scaled = [torch.where(fine, grad / self.factor, 0.0) for grad in near]
+        divided = [each.to(grad.device) for each, grad in zip(scaled, grads, strict=True)]
         self.good = torch.where(fine, self.good + 1, 0.0)
         grown = torch.where(self.good >= self.patience, self.factor * 2, self.factor)
         self.factor = torch.where(fine, grown, self.factor / 2)
         self.good = torch.where(self.good >= self.patience, 0.0, self.good)
         return divided
+
+    def restore_gradients(self, parameters: Iterable[torch.Tensor]) -> None:
+        """The same for the gradients that parameters have after a backward pass."""
+        if self.active:
+            moving = [p for p in parameters if p.grad is not None]
+            for p, grad in zip(moving, self.restored([p.grad for p in moving if p.grad is not None]), strict=True):
+                p.grad = grad
 
     def state(self) -> dict[str, torch.Tensor]:
         return {} if self.factor is None or self.good is None else {"factor": self.factor, "good": self.good}

@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlencode
 import numpy as np
 import torch
 
+from nasight.arguments import typed
 from nasight.data._arrays import examples, from_arrays
 from nasight.data._augment import EARLIER, assumed_earlier, augment_text, read_augment
 from nasight.data._cache import Site, cached, signature
@@ -53,6 +54,7 @@ class Available:
     get: str
 
 
+@typed
 def load(
     source: Any,
     *,

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import struct
+import tokenize
 import zipfile
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
 import numpy as np
 from numpy.lib import format as npy
@@ -16,12 +20,47 @@ from nasight.data._cache import Site, cached, signature
 from nasight.data._dataset import Dataset
 from nasight.data._maps import CHUNK_BYTES, open_map
 from nasight.errors import RequestError
+from nasight.memory import bytes_text, check_room
 from nasight.notes import progress
 
 KEYS = ("x", "y", "x_test", "y_test")
 MAPPED_BYTES = 16 << 20
 """Examples that take more than this are mapped; smaller ones are read whole, which is as fast."""
-BROKEN = (zipfile.BadZipFile, zlib.error, ValueError, EOFError, OSError, NotImplementedError, RuntimeError)
+BROKEN = (
+    zipfile.BadZipFile, zlib.error, ValueError, EOFError, OSError, MemoryError, NotImplementedError, RuntimeError,
+    KeyError, TypeError, SyntaxError, UnicodeError, RecursionError, struct.error, tokenize.TokenError,
+)  # fmt: skip
+"""What numpy and zipfile raise for files that are no archives of plain arrays."""
+
+
+def check_members(handle: BinaryIO, path: Path, keys: Sequence[str]) -> None:
+    """Refuse arrays that are larger than memory, or larger than what the file holds of them, before they are read."""
+    if not zipfile.is_zipfile(handle):
+        handle.seek(0)
+        return
+    total = 0
+    with zipfile.ZipFile(handle) as archive:
+        for entry in archive.infolist():
+            if entry.filename.removesuffix(".npy") in keys:
+                with archive.open(entry) as member:
+                    version = np.lib.format.read_magic(member)
+                    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else _header_2
+                    shape, _, kind = read(member)
+                size = math.prod(shape) * kind.itemsize
+                if size > entry.file_size:
+                    name = entry.filename.removesuffix(".npy")
+                    raise RequestError(
+                        f"{path} is damaged: the array {name!r} of shape {shape} would have {bytes_text(size)}, and "
+                        f"the file holds {bytes_text(entry.file_size)}"
+                    )
+                total += entry.file_size
+    # What is larger than this is not read whole but mapped.
+    check_room(min(2 * total, 4 * MAPPED_BYTES), f"{path}")
+    handle.seek(0)
+
+
+def _header_2(member: Any) -> Any:
+    return np.lib.format.read_array_header_2_0(member)
 
 
 def read_npz(path: Path, task: str | None = None) -> Dataset:
@@ -29,12 +68,16 @@ def read_npz(path: Path, task: str | None = None) -> Dataset:
     try:
         # Opened here, because numpy leaves a file that it cannot read open.
         with path.open("rb") as handle:
+            check_members(handle, path, KEYS)
             file = np.load(handle, allow_pickle=False)
             names = list(file.files) if isinstance(file, NpzFile) else []
             large = _large(file) if isinstance(file, NpzFile) and "x" in names else []
             arrays = {key: file[key] for key in KEYS if key in names and key not in large}
+    except RequestError:
+        raise
     except BROKEN as error:
-        raise RequestError(f"{path} cannot be read as an .npz file of plain arrays ({error})") from error
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise RequestError(f"{path} cannot be read as an .npz file of plain arrays ({reason})") from error
     if large:
         place, _ = cached(
             {"npz": signature({str(path.resolve()): path}), "arrays": large}, str(path), _filled(path, large)

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import zlib
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasight.errors import RequestError
+from nasight.memory import check_room
 
 SUFFIXES = (".csv", ".tsv", ".jsonl")
+MOST_COLUMNS = 100_000
+GROWN = 4
+"""Memory that a table takes while it is read, as a multiple of its file, at the least."""
+CHUNK = 2**24
 
 
 def table_suffix(path: Path) -> str:
@@ -73,7 +79,9 @@ def read_table(path: Path, delimiter: str) -> CellTable:
     columns = [name.strip() for name in found[0][1]]
     if all(_is_number(name) for name in columns):
         raise RequestError(f"the first row of {path} must name the columns, got {', '.join(columns[:5])}")
-    twice = next((name for place, name in enumerate(columns) if name in columns[:place]), None)
+    if len(columns) > MOST_COLUMNS:
+        raise RequestError(f"{path} has {len(columns):,} columns; at most {MOST_COLUMNS:,} are read")
+    twice = next((name for name, number in Counter(columns).items() if number > 1), None)
     if twice is not None:
         raise RequestError(f"{path} has two columns {twice!r}")
     for line, row in found[1:]:
@@ -94,7 +102,7 @@ def read_jsonl(path: Path, target: str | None) -> tuple[list[str], list[Any]]:
             continue
         try:
             item = json.loads(line)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise RequestError(f"line {number} of {path} is not JSON ({error})") from error
         if not isinstance(item, dict):
             raise RequestError(f"line {number} of {path} must be an object, got {line.strip()[:40]}")
@@ -120,12 +128,28 @@ def _is_number(text: str) -> bool:
     return True
 
 
+def _decompressed(data: bytes, path: Path) -> bytes:
+    """What is in a gzip file, as long as there is room for it: a small file can hold gigabytes."""
+    parts, size = [], 0
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+        while part := file.read(CHUNK):
+            size += len(part)
+            check_room(GROWN * size, f"{path}, unpacked,")
+            parts.append(part)
+    return b"".join(parts)
+
+
 def read_text(path: Path) -> str:
     try:
+        check_room(GROWN * path.stat().st_size, f"{path}")
         data = path.read_bytes()
         if path.name.lower().endswith(".gz"):
-            data = gzip.decompress(data)
+            data = _decompressed(data, path)
         return data.decode("utf-8-sig")
+    except RequestError:
+        raise
+    except MemoryError:
+        raise RequestError(f"{path} needs more memory than there is") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise RequestError(f"{path} is not a whole gzip file ({error})") from error
     except UnicodeDecodeError as error:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from nasight.compute import has_double, to_device, to_host
 from nasight.errors import RequestError
 
 Kind = Literal["classes", "labels", "numbers"]
@@ -26,6 +27,9 @@ STRATA = 10
 
 LossFunction = Callable[[Tensor, Tensor], Tensor]
 Metric = Callable[[Tensor, Tensor], Any]
+
+PLAIN = (("classes", None), ("classes", "accuracy"))
+"""Scores that need no float64; others are taken on the CPU where a device has none."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +173,7 @@ class Task:
         if self.kind == "classes":
             if self.weights is None:
                 return functional.cross_entropy(outputs, y, label_smoothing=smoothing, reduction=reduction)
-            weight = outputs.new_tensor(self.weights)
+            weight = _like(self.weights, outputs)
             total = functional.cross_entropy(outputs, y, weight, label_smoothing=smoothing, reduction="sum")
             return total if reduction == "sum" else total / len(y)
         each = self.losses(outputs, y)
@@ -194,7 +198,7 @@ class Task:
 
     def standard(self, y: Tensor) -> Tensor:
         """Numbers in standard units."""
-        return (y - y.new_tensor(self.center)) / y.new_tensor(self.scale)
+        return (y - _like(self.center, y)) / _like(self.scale, y)
 
     def predictions(self, outputs: Tensor) -> Tensor:
         """What outputs mean: probabilities of classes or of labels, or numbers in the units of y; (n, k)."""
@@ -202,7 +206,7 @@ class Task:
             return torch.softmax(outputs, 1)
         if self.kind == "labels":
             return torch.sigmoid(outputs)
-        return outputs * outputs.new_tensor(self.scale) + outputs.new_tensor(self.center)
+        return outputs * _like(self.scale, outputs) + _like(self.center, outputs)
 
     # Score
 
@@ -220,6 +224,8 @@ class Task:
         """
         if self.metric is not None and not isinstance(self.metric, str):
             return self._own_rows(outputs, y)
+        if not has_double(outputs.device) and (self.kind, self.metric) not in PLAIN:
+            outputs, y, among = to_host((outputs, y, among))
         if self.kind == "classes":
             right = outputs.argmax(1) == y
             return right if self.metric in (None, "accuracy") else self._balanced_rows(right, y, among, outputs)
@@ -252,6 +258,11 @@ class Task:
         """100 times the mean over rows."""
         rows = self.rows(outputs, y)
         return 100.0 * rows.sum().item() / len(rows)
+
+
+def _like(values: tuple[float, ...], like: Tensor) -> Tensor:
+    """These numbers where `like` is, in its precision; nothing waits for a device."""
+    return to_device(torch.tensor(values, dtype=like.dtype), like.device)
 
 
 def _variance(y: Tensor) -> Tensor:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import product
 from typing import Any
 
@@ -124,7 +125,9 @@ class FittedOwn(FittedFamily):
     def _map(self, config: Config, dimension: int, seed: int) -> Any:
         key = json.dumps([config, dimension if self._family.sized else None, seed], sort_keys=True)
         if key not in self._fitted:
-            self._fitted[key] = self._family.transformer(config, dimension, seed).fit(self._train, self._labels)
+            made = self._family.transformer(config, dimension, seed)
+            with _own_code(made, "fit"):
+                self._fitted[key] = made.fit(self._train, self._labels)
         return self._fitted[key]
 
 
@@ -134,7 +137,7 @@ class OwnRows:
     def __init__(self, rows: Any, where: NDArray[np.int64], which: NDArray[np.int64], maps: dict[int, Any]) -> None:
         self.n = len(where)
         self._rows, self._where, self._which, self._maps = rows, where, which, maps
-        samples = {c: maps[c].transform(take(rows, where[:1])) for c in maps}
+        samples = {c: _transformed(maps[c], take(rows, where[:1])) for c in maps}
         widths = {c: int(sample.shape[1]) for c, sample in samples.items()}
         if len(set(widths.values())) > 1:
             (a, wide), (b, other) = next((x, y) for x in widths.items() for y in widths.items() if x[1] != y[1])
@@ -149,7 +152,7 @@ class OwnRows:
         span = slice(*slice(start, stop).indices(self.n))
         where, which = self._where[span], self._which[span]
         parts = [np.flatnonzero(which == c) for c in np.unique(which)]
-        found = [self._maps[int(which[part[0]])].transform(take(self._rows, where[part])) for part in parts]
+        found = [_transformed(self._maps[int(which[part[0]])], take(self._rows, where[part])) for part in parts]
         if self.sparse:
             if not found:
                 return sparse.csr_matrix((0, self.dimension), dtype=np.float32)
@@ -159,6 +162,29 @@ class OwnRows:
         for part, piece in zip(parts, found, strict=True):
             features[part] = piece.toarray() if sparse.issparse(piece) else piece
         return features
+
+
+@contextmanager
+def _own_code(made: Any, what: str) -> Iterator[None]:
+    """Inside, the user's code runs: what it raises is told with its name."""
+    try:
+        yield
+    except RequestError:
+        raise
+    except Exception as error:
+        raise RequestError(f"{what} of the feature map {made!r:.80} failed: {type(error).__name__}: {error}") from error
+
+
+def _transformed(made: Any, rows: Any) -> Any:
+    """The features of some rows, (rows, features)."""
+    with _own_code(made, "transform"):
+        found = made.transform(rows)
+    shape = getattr(found, "shape", None)
+    count = rows.shape[0] if hasattr(rows, "shape") else len(rows)
+    if shape is None or len(shape) != 2 or shape[0] != count:
+        got = type(found).__name__ if shape is None else f"shape {tuple(shape)}"
+        raise RequestError(f"transform of the feature map {made!r:.80} must give {count} rows of features, got {got}")
+    return found
 
 
 def take(rows: Any, index: NDArray[np.int64]) -> Any:

@@ -7,11 +7,13 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
 import torch
 
+from nasight.errors import RequestError
 from nasight.features._evaluator import Evaluator, Solved, seed_for
 from nasight.features._family import Config, Family, current_words
 from nasight.features._linear import LinearModel
@@ -117,7 +119,9 @@ class SelectionRun:
             except KeyboardInterrupt:
                 if self.folder is None:
                     raise
-                raise KeyboardInterrupt(f"stopped; resume with: nasight select --resume {self.path}") from None
+                raise KeyboardInterrupt(
+                    f"stopped; resume with: nasight select --resume {quote(str(self.path))}"
+                ) from None
             if self.folder is not None:
                 self.folder.write_result(self.result())
 
@@ -212,7 +216,7 @@ class SelectionRun:
         """Commit the call: the history, then the checkpoint that says how much of it counts."""
         if self.folder is None or self.incumbent is None:
             return
-        self.folder.write_history(self.history)
+        self.folder.append_history(self.history[-1])
         best = dict(self.incumbent.__dict__)
         model = best.pop("model")
         best |= {"coef": torch.tensor(model.coef), "intercept": torch.tensor(model.intercept)}
@@ -220,10 +224,15 @@ class SelectionRun:
         self.folder.save(state, mark=f"{len(self.history):06d}")
 
     def _restore(self) -> None:
-        state = self.folder.load() if self.folder is not None else None
-        if self.folder is None or state is None:
+        if self.folder is None:
             return
-        self.history = read_history(self.folder, self.settings)[: state["calls"]]
+        state = self.folder.load()
+        rows = self.folder.resume_history(0 if state is None else state["calls"])
+        if state is None:
+            return
+        self.history = [_current(row, self.settings) for row in rows]
+        if self.history != rows:
+            self.folder.write_history(self.history)
         self.oracles = {
             row["incumbent"]: row["oracle_test_accuracy"]
             for row in self.history
@@ -231,8 +240,11 @@ class SelectionRun:
         }
         self.evaluator.peak_bytes = max(self.evaluator.peak_bytes, state["peak_bytes"])
         best = state["incumbent"]
-        model = LinearModel(best.pop("coef").numpy(), best.pop("intercept").numpy())
-        self.incumbent = Incumbent(**best, model=model)
+        try:
+            model = LinearModel(best.pop("coef").numpy(), best.pop("intercept").numpy())
+            self.incumbent = Incumbent(**best, model=model)
+        except (KeyError, TypeError, AttributeError, RuntimeError) as error:
+            raise RequestError(f"the checkpoint in {self.path} does not fit this selection: {error}") from error
 
     def result(self) -> dict[str, Any]:
         """What the search ended with: the object that `nasight select --json` prints."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nasight.arguments import typed
 from nasight.data import Rows
 from nasight.data import rows as load_rows
 from nasight.errors import RequestError
@@ -49,6 +50,7 @@ class SelectedMap:
         return self.evaluator.predict(best.model, self.config, x, best.dimension, best.seed)
 
 
+@typed
 def select(
     maps: Any = "fourier",
     data: Any = "digits",

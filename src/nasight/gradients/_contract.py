@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from nasight.compute import double, double_zeros
 from nasight.gradients._tape import LayerCall
 
 PATCHES = 2**19
@@ -30,11 +31,11 @@ Layer = list[tuple[LayerCall, Tensor]]
 def square_norms(layer: Layer) -> Tensor:
     """|g_i|^2 over the parameters of one layer, a part of what `signals` gives: (n,), float64."""
     vectors, maps = _parts(layer)
-    total = torch.zeros(len(layer[0][1]), dtype=torch.float64)
+    total = double_zeros(len(layer[0][1]), like=layer[0][1])
     for vector in vectors:
-        total += vector.square().sum(1)
+        total += vector.square().sum(1).to(total.device)
     for a, b in maps:
-        total += _map_norms(a, b)
+        total += _map_norms(a, b).to(total.device)
     return total
 
 
@@ -42,7 +43,7 @@ def gram(layer: Layer) -> Tensor:
     """<g_i, g_j> over the parameters of one layer, a part of what `signals` gives: (n, n), float64."""
     vectors, maps = _parts(layer)
     n = len(layer[0][1])
-    total = torch.zeros(n, n, dtype=torch.float64)
+    total = double_zeros(n, n, like=layer[0][1])
     for vector in vectors:
         total += _outer(vector)
     for a, b in maps:
@@ -51,7 +52,7 @@ def gram(layer: Layer) -> Tensor:
 
 
 def _outer(rows: Tensor) -> Tensor:
-    rows = rows.double()
+    rows = double(rows)
     return rows @ rows.t()
 
 
@@ -71,7 +72,7 @@ def _map_gram(a: Tensor, b: Tensor) -> Tensor:
     n, groups, p, t = a.shape
     q = b.shape[2]
     if t == 1 or n * t * t * (p + q) < (t + n) * p * q:
-        total = torch.zeros(n, n, dtype=torch.float64)
+        total = double_zeros(n, n, like=a)
         for x, y in zip(a.unbind(1), b.unbind(1), strict=True):
             both = _outer(x.mT.reshape(n * t, p)) * _outer(y.mT.reshape(n * t, q))  # (n t, n t)
             total += both if t == 1 else both.view(n, t, n, t).sum((1, 3))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from nasight.compute import double, double_zeros
 from nasight.errors import RequestError
 from nasight.gradients._contract import Layer, square_norms
 from nasight.gradients._jacobians import coupled, coupled_norm, materialized
@@ -64,7 +65,7 @@ class GradientMoments:
     @property
     def variance(self) -> float:
         """The mean of |g_i - mean|^2 over the examples."""
-        mean = sum(float(g.double().square().sum()) for g in self.mean.values())
+        mean = sum(float(double(g).square().sum()) for g in self.mean.values())
         return max(0.0, float(self.square_norms.mean()) - mean)
 
 
@@ -91,15 +92,15 @@ def gradient_moments(
     sums: list[Tensor | None]
     if batch_norm == "coupled":
         rows = coupled_rows(module, x, _losses(loss), y)[0]
-        norms = rows.double().square().sum(1)
+        norms = double(rows).square().sum(1)
         sums = list(_split(rows.sum(0), list(parameters.values())))
     else:
         try:
             (found,) = signals(module, x, batch_norm, _losses(loss), y, list(parameters.values()))
-            norms, sums = _norms_of(found.layers, len(x)), found.parameters
+            norms, sums = _norms_of(found.layers, x), found.parameters
         except NotContractible:
             parts = [part[:, 0] for part in materialized(module, x, batch_norm, _losses(loss), chunk, y)]
-            norms = torch.stack([part.double().square().sum(1) for part in parts]).sum(0)
+            norms = torch.stack([double(part).square().sum(1) for part in parts]).sum(0)
             sums = [part.sum(0).view_as(p) for part, p in zip(parts, parameters.values(), strict=True)]
     means = {
         name: torch.zeros_like(p) if total is None else total / len(x)
@@ -119,17 +120,17 @@ def target_square_norms(
     targets : from the outputs (n, classes) and the labels to the numbers that are differentiated, (k, n).
     """
     if batch_norm == "coupled":
-        return coupled_rows(module, x, targets, y).double().square().sum(2)
+        return double(coupled_rows(module, x, targets, y)).square().sum(2)
     try:
         passes = signals(module, x, batch_norm, targets, y)
-        return torch.stack([_norms_of(found.layers, len(x)) for found in passes])
+        return torch.stack([_norms_of(found.layers, x) for found in passes])
     except NotContractible:
         parts = materialized(module, x, batch_norm, targets, chunk, y)
-        return torch.stack([part.double().square().sum(2).t() for part in parts]).sum(0)
+        return torch.stack([double(part).square().sum(2).t() for part in parts]).sum(0)
 
 
-def _norms_of(layers: list[Layer], examples: int) -> Tensor:
-    total = torch.zeros(examples, dtype=torch.float64)
+def _norms_of(layers: list[Layer], x: Tensor) -> Tensor:
+    total = double_zeros(len(x), like=x)
     for layer in layers:
         total += square_norms(layer)
     return total

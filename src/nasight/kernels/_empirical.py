@@ -18,6 +18,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from nasight.compute import double, double_zeros, to_host
 from nasight.errors import RequestError
 from nasight.gradients import (
     NotContractible,
@@ -57,7 +58,7 @@ def empirical_ntk(
         return _of_rows(coupled_rows(module, x, _targets(outputs)), outputs)
     if outputs == "full":
         return _of_rows(_rows(module, x, batch_norm, chunk), outputs)
-    total = torch.zeros(len(x), len(x), dtype=torch.float64)
+    total = double_zeros(len(x), len(x), like=x)
     try:
         for found in signals(module, x, batch_norm, _targets(outputs)):
             for layer in found.layers:
@@ -107,7 +108,8 @@ def extreme_eigenvalues(
     >>> extreme_eigenvalues(nn.Linear(2, 1, bias=False), torch.tensor([[1.0, 0.0], [0.0, 2.0]]))
     (1.0, 4.0)
     """
-    kernel = empirical_ntk(module, x, batch_norm=batch_norm, outputs=outputs, chunk=chunk)
+    # A small matrix: read once, and solved where no solver asks a device.
+    kernel = to_host(empirical_ntk(module, x, batch_norm=batch_norm, outputs=outputs, chunk=chunk))
     if not bool(torch.isfinite(kernel).all()):
         raise RequestError("the kernel has infinite or undefined entries, so it has no eigenvalues")
     values = torch.linalg.eigvalsh(kernel)
@@ -121,7 +123,7 @@ def _rows(module: nn.Module, x: Tensor, batch_norm: str, chunk: int | None) -> T
 
 def _of_rows(rows: Tensor, outputs: str) -> Tensor:
     """The kernel of gradients (k, n, size)."""
-    rows = rows.double()
+    rows = double(rows)
     if outputs == "full":
         flat = rows.transpose(0, 1).flatten(0, 1)
         return flat @ flat.t()

@@ -60,6 +60,8 @@ def nasi_search(
         raise RequestError("NASI needs classes, and these data hold numbers or several labels")
     with seeded(seed, "initial weights"):
         supernet = space.supernet(tuple(batches[0][0].shape[1:]), classes, path="plain", **dict[str, Any](size or {}))
+    # The architecture parameters stay on the CPU, where choices are drawn; the network is where the examples are.
+    supernet.to(batches[0][0].device)
     parameters = [p for p in supernet.parameters() if p.requires_grad]
 
     def trace_norm(weights: Mapping[str, Tensor], batch: tuple[Tensor, Tensor]) -> Tensor:

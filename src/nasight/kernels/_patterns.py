@@ -51,5 +51,5 @@ def distinct(patterns: Tensor) -> int:
     """How many different rows there are."""
     import numpy as np
 
-    packed = np.packbits(patterns.numpy(), axis=1)
+    packed = np.packbits(patterns.cpu().numpy(), axis=1)
     return len({row.tobytes() for row in packed})

@@ -150,7 +150,12 @@ class FromFile:
         return _function(self.place)
 
     def __call__(self, network: nn.Module, x: Tensor, y: Tensor) -> float:
-        return self.load()(network, x, y)
+        try:
+            return float(self.load()(network, x, y))
+        except RequestError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise RequestError(f"the metric {self.place!r} failed: {type(error).__name__}: {error}") from error
 
 
 @cache
@@ -163,7 +168,7 @@ def _function(place: str) -> Metric:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise RequestError(f"{file!r} cannot be run: {type(error).__name__}: {error}") from error
     function = getattr(module, name, None)
     if not callable(function):

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict
 
-from nasight.errors import RequestError, RunError
+from nasight.errors import RequestError
 from nasight.kernels._score_table import Score
-from nasight.runs import RunFolder, read_json, write_json
+from nasight.runs import (
+    RunFolder,
+    ScoreLine,
+    ScoreRequest,
+    append,
+    checked_object,
+    is_code,
+    named_again,
+    read_lines,
+    read_object,
+    write_json,
+)
 
 
 class Line(TypedDict):
@@ -139,16 +149,26 @@ class ScoreFolder:
         if path is None:
             yield cls(None)
             return
-        run = RunFolder.create_or_open(path, kind="score", holds="scores", settings=settings)
+        code = [settings["space"], *request["metrics"]]
+        run = RunFolder.create_or_open(path, kind="score", holds="scores", settings=settings, code=code)
         with run.writing():
             write_json(run.path / "request.json", request)
             yield cls(run)
 
     @staticmethod
-    def read(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The settings and the last request of a folder."""
+    def read(
+        path: str | Path, space: str | None = None, metrics: Sequence[str] = ()
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The settings and the last request of a folder, with the code that the caller names again."""
         run = RunFolder.open(path, kind="score")
-        return dict(run.about["settings"]), dict(read_json(run.path / "request.json"))
+        about, request = run.about, dict(read_object(run.path / "request.json", ScoreRequest))
+        own = {name.rpartition(":")[2]: name for name in metrics if is_code(name)}
+        request["metrics"] = [
+            named_again(path, about, name, own.get(name.rpartition(":")[2]), flag="--metric")
+            for name in request["metrics"]
+        ]
+        settings = dict(about["settings"])
+        return {**settings, "space": named_again(path, about, settings["space"], space)}, request
 
     def add(self, new: Sequence[Line]) -> list[Line]:
         """Keep lines, join them with what was known of their forms, and give the joined ones."""
@@ -162,27 +182,13 @@ class ScoreFolder:
 
     def _append(self, text: str) -> None:
         assert self.run is not None
-        try:
-            with (self.run.path / "scores.jsonl").open("a") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise RunError(f"cannot write {self.run.path / 'scores.jsonl'}: {error.strerror}") from error
+        append(self.run.path / "scores.jsonl", text.encode())
 
     def _read(self, path: Path) -> None:
         if not path.exists():
             return
-        content = path.read_bytes()
-        whole = content[: content.rfind(b"\n") + 1]
-        if len(whole) < len(content):
-            # A kill in the middle of a line: it is scored again.
-            os.truncate(path, len(whole))
-        try:
-            for line in whole.decode().splitlines():
-                self._join(json.loads(line))
-        except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
-            raise RequestError(f"{path} is damaged: {error}") from error
+        # A line that a kill cut off is left out, and scored again.
+        read_lines(path, lambda value, what: self._join(_line(checked_object(value, ScoreLine, what))))
 
     def _join(self, line: Line) -> Line:
         known = self.lines.setdefault(line["form"], line)
@@ -191,3 +197,13 @@ class ScoreFolder:
             known["seconds"].update(line["seconds"])
             known["failed"].update(line["failed"])
         return known
+
+
+def _line(value: dict[str, Any]) -> Line:
+    return Line(
+        form=value["form"],
+        architecture=value["architecture"],
+        scores=value["scores"],
+        seconds=value["seconds"],
+        failed=value["failed"],
+    )

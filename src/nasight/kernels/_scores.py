@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from nasight.compute import double, to_host
 from nasight.gradients import coupled_norm, gradient_moments, norms_as
 from nasight.kernels._empirical import empirical_ntk, extreme_eigenvalues, ntk_trace
 from nasight.kernels._patterns import activation_patterns, distinct
@@ -39,7 +40,7 @@ def knas(network: nn.Module, x: Tensor, y: Tensor) -> float:
 def knas_mean(network: nn.Module, x: Tensor, y: Tensor) -> float:
     """KNAS by its own name: the mean of the Gram matrix, which is the square norm of the mean gradient."""
     means = gradient_moments(network, x).mean.values()
-    return sum(float(g.double().square().sum()) for g in means)
+    return sum(float(double(g).square().sum()) for g in means)
 
 
 def naswot(network: nn.Module, x: Tensor, y: Tensor) -> float:
@@ -47,7 +48,7 @@ def naswot(network: nn.Module, x: Tensor, y: Tensor) -> float:
     patterns = _patterns(network, x)
     codes = patterns.float()
     agreeing = codes @ codes.t() + (1 - codes) @ (1 - codes).t()
-    sign, logarithm = torch.linalg.slogdet(agreeing.double())
+    sign, logarithm = torch.linalg.slogdet(to_host(agreeing).double())
     if float(sign) == 0 or not isfinite(float(logarithm)):
         raise NoScore("two examples have the same pattern, so the matrix is singular")
     return float(logarithm)
@@ -74,7 +75,7 @@ def nasi(network: nn.Module, x: Tensor, y: Tensor) -> float:
     if y.is_floating_point():
         raise NoScore("it needs classes, and these data hold numbers or several labels")
     means = gradient_moments(network, x, CROSS_ENTROPY, y).mean.values()
-    return len(x) * sum(float(g.double().square().sum()) for g in means)
+    return len(x) * sum(float(double(g).square().sum()) for g in means)
 
 
 def params(network: nn.Module, x: Tensor, y: Tensor) -> float:

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from nasight.architecture import Architecture
-from nasight.compute import map_resumable
+from nasight.arguments import typed
+from nasight.compute import choose_device, is_device, map_resumable
 from nasight.data import Dataset
 from nasight.data import load as load_data
 from nasight.errors import RequestError
@@ -33,6 +34,7 @@ Progress = Callable[[int, int], None]
 """Called with the number of finished forms and of all forms."""
 
 
+@typed
 def score(
     space: Space | str,
     metrics: Sequence[str] | str,
@@ -51,6 +53,7 @@ def score(
     workers: int | None = None,
     out: str | Path | None = None,
     progress: Progress | None = None,
+    device: str = "auto",
 ) -> Scores:
     """Rank architectures without training.
 
@@ -77,6 +80,8 @@ def score(
     workers : how many processes, where no executor is given; as many as there are cores by default.
     out : a folder that keeps the scores: a restart skips what is there, later calls add metrics and architectures.
     progress : called with the number of finished forms and of all forms.
+    device : "auto", "cpu", "cuda", "cuda:N" or "mps"; weights and batch are drawn on the CPU, so the scores of devices
+        agree up to rounding. On a device the work is done in one process by default.
 
     >>> found = score("mlp", "eigen,naswot", "digits", sample=3, workers=1)
     >>> sorted(found.values)
@@ -88,7 +93,7 @@ def score(
     dataset = load_data(data, folder=data_folder)
     chosen = _chosen(loaded, architectures, sample, all_distinct, seed)
     forms, members = _forms(loaded, chosen)
-    sizes = _size(loaded, size)
+    sizes, chosen_device = _size(loaded, size), choose_device(device)
     settings = {
         "space": space if isinstance(space, str) else loaded.name,
         "space_options": dict(space_options or {}),
@@ -112,7 +117,10 @@ def score(
         dataset.n_classes,
         seed,
         batch,
+        str(chosen_device),
     )
+    if is_device(chosen_device) and executor is None:
+        workers = workers or 1
     with ScoreFolder.at(out, settings, request) as folder:
         lines = _run(job, forms, folder, executor, workers, progress)
         texts = [loaded.format(arch) for arch in chosen]
@@ -124,23 +132,28 @@ def score(
 def resume_score(
     path: str | Path,
     *,
+    space: str | None = None,
+    metrics: Sequence[str] | str = (),
     data_folder: str | Path | None = None,
     executor: Executor | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
+    device: str = "auto",
 ) -> Scores:
     """Finish the last call of `score` that had this folder; its space and data must have names.
 
     Parameters
     ----------
     path : the folder that the call had as `out`.
-    data_folder, executor, workers, progress : as in `score`.
+    space, metrics : where they are code of your own, named again as "FILE.py:NAME": a folder alone does not run it.
+    data_folder, executor, workers, progress, device : as in `score`.
 
     >>> found = score("mlp", "params", "digits", sample=2, workers=1, out=tmp / "scores")
     >>> resume_score(tmp / "scores", workers=1).values == found.values
     True
     """
-    settings, request = ScoreFolder.read(path)
+    own = metrics.split(",") if isinstance(metrics, str) else list(metrics)
+    settings, request = ScoreFolder.read(path, space, [name.strip() for name in own])
     return score(
         settings["space"],
         request["metrics"],
@@ -158,6 +171,7 @@ def resume_score(
         workers=workers,
         out=path,
         progress=progress,
+        device=device,
     )
 
 

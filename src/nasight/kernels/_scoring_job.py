@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 
+from nasight.compute import to_device
 from nasight.data import Dataset, batches, prepare
 from nasight.errors import RequestError
 from nasight.kernels._initial import reinitialize
@@ -45,6 +46,7 @@ class ScoreJob:
     seed: int
     batch: int | None = None
     """Examples for every row, in place of its own number."""
+    device: str = "cpu"
 
 
 def draw_batch(
@@ -114,4 +116,6 @@ def _network(job: ScoreJob, space: Space, text: str, row: Score) -> tuple[nn.Mod
     with seeded(job.seed, "initial weights"):
         network = space.network(space.parse(text), tuple(x.shape[1:]), job.classes, **size)
         network = reinitialize(network, row.init)
-    return network, x[:batch], y[:batch]
+    device = torch.device(job.device)
+    x, y = to_device((x[:batch], y[:batch]), device)
+    return network.to(device, non_blocking=True), x, y

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from nasight.architecture import Architecture
+from nasight.compute import double, to_device, to_host
 from nasight.errors import RequestError
 from nasight.gradients import coupled
 from nasight.kernels._patterns import activation_patterns, distinct
@@ -121,11 +122,12 @@ class _Measure:
         seed: int,
     ) -> None:
         self.x = x
-        self.supernet = self._build(space, tuple(x.shape[1:]), classes, size, seed)
+        self.supernet = self._build(space, tuple(x.shape[1:]), classes, size, seed).to(x.device)
         smallest = {key: value for key, value in {"channels": 1, "cells": 1}.items() if key in space.sizes}
         shape = (1, 3, 3) if x.dim() == 4 else tuple(x.shape[1:])
-        self.noise = torch.randn(noise, *shape, generator=generator_for(seed, "noise"))
-        self.thin = self._build(space, shape, classes, dict(thin) if thin is not None else smallest, seed)
+        # Drawn on the CPU, like the weights; both go where the examples are.
+        self.noise = to_device(torch.randn(noise, *shape, generator=generator_for(seed, "noise")), x.device)
+        self.thin = self._build(space, shape, classes, dict(thin) if thin is not None else smallest, seed).to(x.device)
 
     @staticmethod
     def _build(space: Space, inputs: tuple[int, ...], classes: int, size: dict[str, Any], seed: int) -> Supernet:
@@ -135,8 +137,9 @@ class _Measure:
     def __call__(self, masks: Weights) -> tuple[float, float]:
         forward = partial(self.supernet, weights=masks)
         parameters = [p for p in self.supernet.parameters() if p.requires_grad]
-        rows = coupled(forward, self.x, lambda logits, y: logits.sum(1)[None], parameters)[0].double()
-        values = torch.linalg.eigvalsh(rows @ rows.t())
+        rows = coupled(forward, self.x, lambda logits, y: logits.sum(1)[None], parameters)[0]
+        rows = double(rows)
+        values = torch.linalg.eigvalsh(to_host(rows @ rows.t()))
         kappa = float(values[-1]) / max(float(values[0]), 1e-12 * float(values[-1]))
         patterns = activation_patterns(partial(self.thin, weights=masks), self.noise)
         return kappa, 0.0 if patterns is None else float(distinct(patterns))

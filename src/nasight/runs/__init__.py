@@ -1,19 +1,47 @@
 """Run folders: what was asked for, how far it is, what was found, and whose data it is about."""
 
+from nasight.runs._code import is_code, named_again
 from nasight.runs._data import DataRecord, data_of, found_again
-from nasight.runs._files import read_json, write_atomic, write_json
+from nasight.runs._files import (
+    append,
+    check_inside,
+    checked_object,
+    first_fault,
+    parse_json,
+    read_bytes,
+    read_json,
+    read_lines,
+    read_object,
+    write_atomic,
+    write_json,
+)
 from nasight.runs._folder import RunFolder, versions
 from nasight.runs._parcel import Parcel, parcel
+from nasight.runs._schemas import JournalLine, ScoreLine, ScoreRequest, TrialsFile
 from nasight.runs._together import same_data, writing
 
 __all__ = [
     "DataRecord",
+    "JournalLine",
     "Parcel",
     "RunFolder",
+    "ScoreLine",
+    "ScoreRequest",
+    "TrialsFile",
+    "append",
+    "check_inside",
+    "checked_object",
     "data_of",
+    "first_fault",
     "found_again",
+    "is_code",
+    "named_again",
     "parcel",
+    "parse_json",
+    "read_bytes",
     "read_json",
+    "read_lines",
+    "read_object",
     "same_data",
     "versions",
     "write_atomic",

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from nasight.errors import RunError
-from nasight.runs._files import read_json, write_json
+from nasight.runs._files import read_json
+from nasight.runs._folder import RunFolder
 
 Value = TypeVar("Value")
 
@@ -35,7 +36,8 @@ class Parcel(Generic[Value]):
             (beside / name).write_bytes(content)
         result = beside / "result.json"
         if result.exists() and "run" in (kept := read_json(result)):
-            write_json(result, {**kept, "run": str(place)})
+            # Tied to its checkpoint by a checksum, so it is written as a run writes it.
+            RunFolder(beside).write_result({**kept, "run": str(place)})
         shutil.rmtree(place, ignore_errors=True)
         beside.replace(place)
         return self.value

@@ -12,7 +12,7 @@ from nasight.searching._questions import Policy
 from nasight.searching._relaxations import Mixture, Relaxation, StepContext
 from nasight.searching._run import TRAIN_FREE, Run
 from nasight.searching._selection import Selection
-from nasight.searching._settings import SearchSettings, checked, resolve
+from nasight.searching._settings import SearchSettings, checked, read_settings, resolve
 from nasight.searching._stages import Stage
 from nasight.searching._step import SearchState, Step
 from nasight.searching._units import read_count, read_milliseconds
@@ -51,6 +51,7 @@ __all__ = [
     "methods",
     "read_count",
     "read_milliseconds",
+    "read_settings",
     "register",
     "resolve",
     "resume",

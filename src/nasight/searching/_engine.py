@@ -14,7 +14,17 @@ import torch
 from torch import Tensor, nn
 
 from nasight.architecture import Architecture
-from nasight.compute import ALONE, Ranks, Slices, everywhere, is_device, to_device, to_host
+from nasight.compute import (
+    ALONE,
+    LossScale,
+    Ranks,
+    Slices,
+    autocast,
+    everywhere,
+    is_device,
+    to_device,
+    to_host,
+)
 from nasight.data import Dataset, resized
 from nasight.errors import RequestError, RunError
 from nasight.geometry import Distribution, MirrorDescent
@@ -73,6 +83,7 @@ class Engine:
         self.spans = spans(len(self.method.schedule.stages), settings.epochs, settings.warmup)
         self.tallies = {stream: Tally() for stream in STREAMS}
         self.watch = Watch()
+        self.scale = LossScale(self.device, settings.precision)
         self.memory: dict[str, float] = {}
         """What an objective keeps from step to step."""
         self.kept: dict[str, Any] | None = None
@@ -95,7 +106,7 @@ class Engine:
                 partial=s.partial or self.relaxation.partial,
                 **self.size,
             )
-        self.supernet.to(self.device)
+        self.supernet.to(self.device, non_blocking=True)
         self.groups = self.supernet.groups
         self.reduced = Reduced(self.groups, options)
         questions = Questions(self.space)
@@ -215,6 +226,12 @@ class Engine:
                 return Placed(drawn, self.known)
             return placed(drawn, self.device)
 
+    def passed(self, x: Tensor, weights: Mapping[str, Tensor], **how: Any) -> Tensor:
+        """The logits of a pass in the precision that was asked for; they are float32 in any."""
+        with autocast(self.device, self.settings.precision):
+            logits: Tensor = self.supernet(x, weights, **how)
+        return logits if self.settings.precision == "32" else logits.float()
+
     def skip_dropout(self, epoch: int, *, generator: torch.Generator) -> Dropout | None:
         """The dropout of one training pass, where the method has one."""
         p = self.relaxation.skip_dropout(self._context(epoch, generator))
@@ -241,18 +258,22 @@ class Engine:
 
     def set_epoch(self, epoch: int) -> None:
         """The stage and the rate of this epoch (a cosine, after a rise where one was asked for), and empty tallies."""
-        s, stage = self.settings, max(i for i, span in enumerate(self.spans) if span.first <= epoch)
+        stage = max(i for i, span in enumerate(self.spans) if span.first <= epoch)
         if stage != self.stage:
             self._enter(stage, strongest(self.weights(), self.groups, self.method.schedule.stages[stage].operations))
-        span = self.spans[stage]
+        self.set_rate(epoch)
+        self._measure_rate(epoch)
+        self.tallies = {stream: Tally() for stream in STREAMS}
+
+    def set_rate(self, epoch: int) -> None:
+        """The learning rate of the shared weights in this epoch of the present stage."""
+        s, span = self.settings, self.spans[self.stage]
         turn = math.pi * (epoch - span.first) / (s.schedule_epochs * span.epochs / s.epochs)
         rate = s.lr_min + 0.5 * (s.lr - s.lr_min) * (1 + math.cos(turn))
         if (done := epoch - span.first + 1) <= s.lr_warmup:
             rate = s.lr * done / s.lr_warmup
         for group, base in zip(self.weight_optimizer.param_groups, self.base_rates, strict=True):
             group["lr"] = rate if self.own.optimizer is None else base * rate / s.lr
-        self._measure_rate(epoch)
-        self.tallies = {stream: Tally() for stream in STREAMS}
 
     def move_architecture(self) -> None:
         """Move the architecture along the gradients that its parameters have."""
@@ -273,7 +294,7 @@ class Engine:
                 continue
             generator = self.generator("evaluation", epoch, index)
             weights = fixed if fixed is not None else self.relaxed(epoch, generator=generator, learn=False)
-            logits = self.supernet(x, weights)
+            logits = self.passed(x, weights)
             tally.add(self.judge_task.loss(logits, y), self.judge_task.rows(logits, y, self.validation_y))
         self.supernet.train()
         return tally
@@ -288,7 +309,7 @@ class Engine:
         self.supernet.eval()
         weights = self.space.encode(arch, edges=self.relaxation.edges)
         found = [
-            self.judge_task.rows(self.supernet(x, weights), y, self.validation_y)
+            self.judge_task.rows(self.passed(x, weights), y, self.validation_y)
             if self._mine(index)
             else torch.zeros(len(y), device=self.device)
             for index, (x, y) in enumerate(self._held_out())
@@ -317,7 +338,7 @@ class Engine:
         archs, mine, scored = list(proposed), list[int](), list[tuple[Tensor, Tensor]]()
         for index, arch in enumerate(archs):
             if self._mine(index) and self.space.usable(arch) is None:
-                logits = self.supernet(x, self.space.encode(arch, edges=self.relaxation.edges))
+                logits = self.passed(x, self.space.encode(arch, edges=self.relaxation.edges))
                 mine.append(index)
                 scored.append((self.judge_task.rows(logits, y).sum(), -self.judge_task.loss(logits, y)))
         self.supernet.train()
@@ -336,6 +357,7 @@ class Engine:
             "options": self.reduced.options,
             "size": self.size,
             "memory": self.memory,
+            **({"scale": self.scale.state()} if self.scale.active else {}),
             "supernet": self.supernet.state_dict(),
             "params": {name: parameter.detach() for name, parameter in self.params.items()},
             "weight_optimizer": self.weight_optimizer.state_dict(),
@@ -350,6 +372,7 @@ class Engine:
             if state.get("stage", 0) != self.stage:
                 self._enter(state["stage"], state["options"])
             self.memory = dict(state.get("memory", {}))
+            self.scale.restore(state.get("scale", {}))
             self.supernet.restore(state["supernet"])
             with torch.no_grad():
                 for name, parameter in self.params.items():
@@ -364,7 +387,7 @@ class Engine:
             self.kept = state["kept"]
         except RequestError:
             raise
-        except (KeyError, RuntimeError, ValueError, TypeError) as error:
+        except (KeyError, RuntimeError, ValueError, TypeError, AttributeError, IndexError) as error:
             raise RequestError(f"the checkpoint does not fit this search: {str(error).splitlines()[0]}") from error
 
     def keep(self) -> None:

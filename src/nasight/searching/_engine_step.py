@@ -57,7 +57,7 @@ class EngineStep:
         losses = []
         running = RunningStatistics(engine.supernet, engine.slices)
         for part, x, y in self._slices(stream):
-            logits = engine.supernet(x, weights, skip_zeros=skip_zeros, **self._dropout(stream, part.number))
+            logits = engine.passed(x, weights, skip_zeros=skip_zeros, **self._dropout(stream, part.number))
             loss = engine.task.loss(logits, y)
             losses.append(loss if engine.slices.whole else part.share * loss)
             running.passed(part.share)
@@ -71,11 +71,15 @@ class EngineStep:
         return loss
 
     def gradients(self, loss: Tensor, tensors: Sequence[Tensor]) -> list[Tensor]:
-        grads = torch.autograd.grad(loss, tensors, allow_unused=True, materialize_grads=True)
-        return self._summed(loss, grads)
+        scale = self._engine.scale
+        grads = torch.autograd.grad(scale.scaled(loss), tensors, allow_unused=True, materialize_grads=True)
+        return scale.restored(self._summed(loss, grads))
 
     def _summed(self, loss: Tensor, grads: Sequence[Tensor]) -> list[Tensor]:
-        """Gradients of the whole batch; where several ranks have slices of it, one message adds them up."""
+        """Gradients of the whole batch; where several ranks have slices of it, one message adds them up.
+
+        They are still scaled: where one rank has an overflow, all see it, none moves, and their scales stay the same.
+        """
         ranks = self._engine.ranks
         if ranks.size == 1:
             return list(grads)
@@ -91,15 +95,19 @@ class EngineStep:
         engine = self._engine
         for parameter in (*self.shared, *self.theta):
             parameter.grad = None
-        loss.backward()  # type: ignore[no-untyped-call]
+        engine.scale.scaled(loss).backward()  # type: ignore[no-untyped-call]
         moved = [p for p in (*self.shared, *(self.theta if architecture else ())) if p.grad is not None]
         for parameter, grad in zip(
             moved, self._summed(loss, [p.grad for p in moved if p.grad is not None]), strict=True
         ):
             parameter.grad = grad
+        engine.scale.restore_gradients(moved)
         nn.utils.clip_grad_norm_(engine.supernet.parameters(), engine.settings.clip)
         engine.weight_optimizer.step()
         if architecture:
+            for parameter in self.theta:
+                if parameter.grad is None:
+                    parameter.grad = torch.zeros_like(parameter)
             engine.move_architecture()
 
     def move_architecture(self, grads: Sequence[Tensor]) -> None:
@@ -128,8 +136,15 @@ class EngineStep:
         weights = engine.relaxed(self.epoch, generator=self._chance(stream), learn=False)
         found = [weights[g.name].new_zeros(batch, *weights[g.name].shape) for g in engine.theta_groups]
         for part, x, y in self._slices(stream):
-            dropout = self._dropout(stream, part.number)
-            loss, logits, grads = example_gradients(engine.supernet, weights, x, y, engine.task, **dropout)
+            loss, logits, grads = example_gradients(
+                engine.supernet,
+                weights,
+                x,
+                y,
+                engine.task,
+                engine.settings.precision,
+                **self._dropout(stream, part.number),
+            )
             engine.tallies[stream].add(loss, engine.judge_task.rows(logits, y))
             for group, each in zip(engine.theta_groups, found, strict=True):
                 each[part.rows] = grads[group.name]
@@ -159,7 +174,7 @@ class EngineStep:
                 found.append(torch.zeros(2, device=engine.device))
                 continue
             x, y = batch(number)
-            logits = engine.supernet(x, engine.space.encode(self.policy.architecture(each)))
+            logits = engine.passed(x, engine.space.encode(self.policy.architecture(each)))
             loss, rows = engine.task.loss(logits, y), engine.judge_task.rows(logits, y)
             engine.tallies[stream].add(loss, rows)
             found.append(torch.stack([loss, rows.float().mean()]))

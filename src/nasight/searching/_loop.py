@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from types import FrameType
 from typing import Any, Unpack
 
 import torch
 from torch import Tensor, nn
 
+from nasight.arguments import typed
 from nasight.compute import Poll, check_precision, choose_device, current_ranks, everywhere, moved_note
 from nasight.data import augment_text, holds_photos, with_label
 from nasight.data import load as load_data
@@ -31,7 +33,8 @@ from nasight.searching._lengthen import lengthen
 from nasight.searching._progress import Progress
 from nasight.searching._published import published_for
 from nasight.searching._run import Run
-from nasight.searching._settings import CHANGED, SearchSettings, resolve
+from nasight.searching._settings import CHANGED, SearchSettings, checked, resolve
+from nasight.searching._tally import Diverged
 from nasight.searching._track import check_track, tracked
 from nasight.searching.methods import Method, method_row
 from nasight.spaces import DEFAULT, Group, ModuleSpace, Space, family_of, search_options
@@ -41,6 +44,7 @@ CANDIDATES_WHILE_SEARCHING = 10
 DEFAULT_METHOD = "gaea-darts"
 
 
+@typed
 @takes(SearchOptions)
 def search(
     space: str | Space | nn.Module | Callable[[], nn.Module] = DEFAULT,
@@ -116,25 +120,29 @@ def search(
             engine = Engine(resolved, found, dataset, row, own, ranks)
         record = DataRecord.of(dataset, engine.dataset.inputs).to_dict()
         about = {"settings": resolved.model_dump(), "data": record, **({"own": own.names()} if own.names() else {})}
+        folder = RunFolder(out)
 
         def begin() -> None:
+            nonlocal folder
             check_limit(engine)
-            RunFolder.create(out, kind="search", about=about, overwrite=overwrite)
+            # It holds the lock of the run, so it is the one that writes.
+            folder = RunFolder.create(out, kind="search", about=about, overwrite=overwrite, code=[name])
 
         ranks.of_first(begin)
-        return _run(engine, RunFolder(out), progress, track)
+        return _run(engine, folder, progress, track)
 
 
 def resume(
     path: str | Path,
     *,
-    space: Space | nn.Module | Callable[[], nn.Module] | None = None,
+    space: str | Space | nn.Module | Callable[[], nn.Module] | None = None,
     method: Method | None = None,
     data: Any = None,
     own: OwnParts | None = None,
     data_folder: str | Path | None = None,
     progress: Progress | None = None,
     track: str | None = None,
+    lr: float | None = None,
     epochs: int | None = None,
     device: str | None = None,
 ) -> Run:
@@ -146,14 +154,16 @@ def resume(
     parts of their own (a loss, a metric, an optimizer, an augmentation) needs those, as `own`. With `track` the epochs
     behind it are tracked too. Under `max_latency` the times of the end are measured anew, so there the pick may differ.
     It goes on on the device that it began on, or on `device`; on another kind of device the random numbers are the
-    same, but sums are rounded otherwise.
+    same, but sums are rounded otherwise. `lr` goes on with another learning rate, for a search that
+    diverged; run.json keeps from where on.
     """
     check_track(track)
-    run = Run(path, space=None if space is None else load_space(space), method=method)
+    given = space if space is None or isinstance(space, str) else load_space(space)
+    run = Run(path, space=given, method=method)
     ranks = current_ranks()
     if epochs is not None:
         ranks.of_first(partial(_lengthen, run, epochs))
-        run = Run(path, space=None if space is None else load_space(space), method=method)
+        run = Run(path, space=run.space, method=run.method)
     if run.finished:
         return run
     if run.settings.edition == 1 and run.settings.method in CHANGED:
@@ -163,6 +173,10 @@ def resume(
         )
     with ranks.together():
         dataset = run.load_data(data, data_folder=data_folder)
+    if lr is not None and lr != run.settings.lr:
+        ranks.of_first(partial(_set_rate, run, lr))
+        run = Run(path, space=run.sendable_space if space is None else run.space, method=run.method)
+    with ranks.together():
         settings, note = on_device(run.settings, device)
         own = (own or OwnParts()).again(run.folder.about.get("own"), f"the search in {run.path}")
     same_data(ranks, dataset)
@@ -191,6 +205,17 @@ def on_device(settings: SearchSettings, device: str | None) -> tuple[SearchSetti
     return settings.model_copy(update={"device": chosen}), moved_note(settings.device, chosen)
 
 
+def _set_rate(run: Run, lr: float) -> None:
+    """Give the run another learning rate from its last checkpoint on."""
+    about = run.folder.about
+    changed = checked({**run.settings.model_dump(), "lr": lr, "lr_min": min(lr, run.settings.lr_min)})
+    with run.folder.writing():
+        state = run.folder.load()
+        where = {"epoch": 0, "step": 0} if state is None else {"epoch": state["epoch"], "step": state["step"]}
+        changes = [*about.get("changes", []), {**where, "lr": [run.settings.lr, lr]}]
+        run.folder.amend({**about, "settings": changed.model_dump(), "changes": changes})
+
+
 def chosen_space(
     space: str | Space | nn.Module | Callable[[], nn.Module], options: Mapping[str, Any] | None, *, none: bool | None
 ) -> tuple[Space, str, dict[str, Any]]:
@@ -211,15 +236,21 @@ def _run(engine: Engine, folder: RunFolder, told: Progress | None, track: str | 
     progress = tracked(told, track, folder.path, engine.groups) if ranks.first else Progress()
     if note is not None:
         progress.note(note)
-    with writing(folder, ranks), _stop_requests() as stopping, closing(progress):
+    with (
+        writing(folder, ranks),
+        _stop_requests() as stopping,
+        closing(progress),
+        _told_how_to_resume(engine, folder),
+    ):
         state, poll = ranks.of_first(folder.load), Poll(ranks)
         first_epoch, first_step, seconds = 0, 0, 0.0
-        rows: list[dict[str, Any]] = []
         if state is not None:
             with ranks.together():
                 engine.load_state(state["engine"])
             first_epoch, first_step, seconds = state["epoch"], state["step"], state["seconds"]
-            rows = ranks.of_first(lambda: folder.history[:first_epoch])
+            if first_step:
+                engine.set_rate(first_epoch)
+        rows = ranks.of_first(partial(folder.resume_history, first_epoch))
         s = engine.settings
         progress.begin(s, engine.length, first_epoch * engine.length + first_step)
         for epoch in range(first_epoch, s.epochs):
@@ -243,8 +274,9 @@ def _run(engine: Engine, folder: RunFolder, told: Progress | None, track: str | 
                     _leave_if(stop, folder)
             first_step, seconds = 0, 0.0
             rows.append(_row(engine, epoch, start))
-            if ranks.first:
-                folder.write_history(rows)
+            with ranks.together():
+                if ranks.first:
+                    folder.append_history(rows[-1])
             _save(engine, folder, epoch + 1, 0, 0.0)
             progress.epoch(rows[-1])
             if epoch + 1 < s.epochs:
@@ -252,10 +284,28 @@ def _run(engine: Engine, folder: RunFolder, told: Progress | None, track: str | 
         return _finish(engine, folder, rows)
 
 
+@contextmanager
+def _told_how_to_resume(engine: Engine, folder: RunFolder) -> Iterator[None]:
+    """What diverges is said with the state that is left, and the command that goes on from there."""
+    try:
+        yield
+    except Diverged as error:
+        lower = f"nasight search --resume {quote(str(folder.path))} --lr {engine.settings.lr / 10:g}"
+        there = (folder.path / "state.json").exists()
+        kept = "the checkpoint before it is kept" if there else "there was no checkpoint yet"
+        text = f"{error} with lr {engine.settings.lr:g}; {kept}; go on with a lower rate: {lower}"
+        raise everywhere(Diverged(text)) from error
+
+
 def _save(engine: Engine, folder: RunFolder, epoch: int, step: int, seconds: float) -> None:
-    state = {"engine": engine.state(), "epoch": epoch, "step": step, "seconds": seconds}
-    with engine.ranks.together():
-        if engine.ranks.first:
+    moving, ranks = engine.state(), engine.ranks
+    state = {"engine": moving, "epoch": epoch, "step": step, "seconds": seconds}
+    tensors = (*moving["supernet"].values(), *moving["params"].values())
+    if not all(bool(torch.isfinite(value).all()) for value in tensors):
+        # Such a state is never kept: the one before it is what a smaller rate resumes from. All ranks have the same.
+        raise everywhere(Diverged(f"a weight became infinite or NaN in epoch {max(epoch - (step == 0), 0)}"))
+    with ranks.together():
+        if ranks.first:
             folder.save(state, mark=f"{epoch:05d}-{step:06d}")
 
 
@@ -351,7 +401,7 @@ class Interrupted(KeyboardInterrupt):
 
 def _leave_if(stop: bool, folder: RunFolder) -> None:
     if stop:
-        raise Interrupted(f"stopped; resume with: nasight search --resume {folder.path}")
+        raise Interrupted(f"stopped; resume with: nasight search --resume {quote(str(folder.path))}")
 
 
 @contextmanager

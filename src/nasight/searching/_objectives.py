@@ -25,6 +25,8 @@ class Objective(ABC):
     """Backward passes per step, the cost of the objective."""
     per_example: ClassVar[bool] = False
     """Whether it asks for gradients example by example, which not every space can give."""
+    differences: ClassVar[bool] = False
+    """Whether it takes differences of gradients, of which 16 bits leave nothing."""
 
     @abstractmethod
     def step(self, step: Step) -> None:
@@ -97,6 +99,7 @@ class SecondOrder(Bilevel):
     """
 
     passes: ClassVar[int] = 5
+    differences: ClassVar[bool] = True
     radius: float = 1e-2
 
     def architecture_step(self, step: Step) -> None:

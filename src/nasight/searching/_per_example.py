@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nasight.compute import autocast
 from nasight.data import Task
 from nasight.spaces import Placed, Supernet, zeros_of
 
@@ -36,6 +37,7 @@ def example_gradients(
     x: Tensor,
     y: Tensor,
     task: Task | None = None,
+    precision: str = "32",
     **how: Any,
 ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
     """Mean loss, logits, and for each group of weights what each example asks for: (examples, rows, options).
@@ -51,7 +53,9 @@ def example_gradients(
     try:
         stand_ins: dict[str, Any] = dict(copies)
         known = {name: zeros_of(weights, name) for name in weights}
-        logits = supernet(x, Placed(stand_ins, known), skip_zeros=True, **how)
+        with autocast(x.device, precision):
+            logits = supernet(x, Placed(stand_ins, known), skip_zeros=True, **how)
+        logits = logits if precision == "32" else logits.float()
     finally:
         supernet.path = path
     loss = (task or Task()).loss(logits, y, reduction="sum")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import torch
@@ -12,7 +13,7 @@ from torch import Tensor
 from nasight.architecture import Architecture
 from nasight.data import Batches, Dataset, resized
 from nasight.errors import RequestError
-from nasight.runs import DataRecord, RunFolder, data_of
+from nasight.runs import DataRecord, RunFolder, data_of, is_code, named_again
 from nasight.searching._settings import SearchSettings, read_settings
 from nasight.searching._streams import Streams
 from nasight.searching.methods import Method, method_row
@@ -26,10 +27,11 @@ class Run:
     """What a search did and found: `architecture`, `history`, `space`, `weights`, `settings`, `result`.
 
     A search over a user's own module needs its space again, one with a method that has no name here the method:
-    `Run(path, space=space, method=method)`.
+    `Run(path, space=space, method=method)`. Code that a folder names, as "FILE.py:NAME", is run only where the caller
+    names it too: `Run(path, space="FILE.py:NAME")`.
     """
 
-    def __init__(self, path: str | Path, *, space: Space | None = None, method: Method | None = None) -> None:
+    def __init__(self, path: str | Path, *, space: Space | str | None = None, method: Method | None = None) -> None:
         self.folder = RunFolder.open(path, kind="search")
         self._space, self._method = space, method
 
@@ -43,7 +45,21 @@ class Run:
 
     @cached_property
     def space(self) -> Space:
-        return self._space or load(self.settings.space, **self.settings.space_options)
+        if isinstance(self._space, Space):
+            return self._space
+        return load(self.space_name, **self.settings.space_options)
+
+    @property
+    def space_name(self) -> str:
+        """The name that the space is loaded by; that of a file only if the caller has named it."""
+        given = self._space if isinstance(self._space, str) else None
+        return named_again(self.path, self.folder.about, self.settings.space, given)
+
+    @property
+    def sendable_space(self) -> Space | str:
+        """The space as other processes can have it: one from a file goes by its name."""
+        by_name = is_code(self.settings.space) and not isinstance(self._space, Space)
+        return self.space_name if by_name else self.space
 
     @cached_property
     def method(self) -> Method:
@@ -86,7 +102,9 @@ class Run:
         """What the search ended with: the object that `nasight search --json` prints."""
         result = self.folder.result
         if result is None:
-            raise RequestError(f"the search in {self.path} is not finished; resume it with --resume {self.path}")
+            raise RequestError(
+                f"the search in {self.path} is not finished; resume it with --resume {quote(str(self.path))}"
+            )
         return result
 
     @property

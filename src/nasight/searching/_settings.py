@@ -182,6 +182,11 @@ def resolve(
         values["share"] = None
     values["device"] = str(device := choose_device(values["device"]))
     check_precision(values["precision"], device)
+    if chosen.differences and values["precision"] != "32":
+        raise RequestError(
+            f"method {method.name!r} takes differences of gradients, which need precision 32, "
+            f"got {values['precision']!r}"
+        )
     epochs = values["epochs"]
     if isinstance(epochs, int):
         values |= _lengths(epochs, method, space, published, given)

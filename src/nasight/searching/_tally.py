@@ -85,6 +85,10 @@ class Tally:
         return {f"{prefix}_loss": self.loss / self.count, f"{prefix}_accuracy": 100.0 * self.right / self.count}
 
 
+class Diverged(RunError):
+    """A loss, or a weight, is not finite."""
+
+
 class Watch:
     """Raises where a loss is not finite: at once on the CPU, when it is settled where the loss is on a device."""
 
@@ -105,5 +109,4 @@ class Watch:
             for (epoch, step, _), loss in zip(seen, value.tolist(), strict=True):
                 if not math.isfinite(loss):
                     # Ranks see the sum of their losses, so all of them come here.
-                    error = f"the loss became {loss} at step {step} of epoch {epoch}; a lower --lr may help"
-                    raise everywhere(RunError(error))
+                    raise everywhere(Diverged(f"the loss became {loss} at step {step} of epoch {epoch}"))

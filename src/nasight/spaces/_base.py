@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from nasight.architecture import Architecture
 from nasight.errors import RequestError
+from nasight.memory import check_room
 from nasight.spaces._alternatives import Alternatives
 from nasight.spaces._graph import CellGraph
 from nasight.spaces._groups import Decision, Group, Weights
@@ -22,6 +23,12 @@ from nasight.spaces._supernet import Supernet
 
 PRESETS = ("tiny", "small", "paper")
 """Sizes that go together: seconds on a laptop, minutes, and what the papers did."""
+
+
+MOST_SIZE, MOST_CELLS = 2**16, 1_000
+"""Beyond these no size is built: a folder or a slip of the finger must not take a machine's memory."""
+LARGE = 512
+"""Beyond this a supernet is first built without memory, to see how much it needs."""
 
 
 class Space(ABC):
@@ -168,9 +175,20 @@ class Space(ABC):
         if partial != 1 and not self.partial_channels:
             raise RequestError(f"space {self.name!r} has no partial channels, so partial must be 1, got {partial!r}")
         sizes = self.size(**size)
+        if self.builds_without_memory and max(sizes.values(), default=0) > LARGE:
+            self._check_room(tuple(inputs), classes, sizes, path=path, edges=edges, partial=partial)
         if partial < 1 or sizes.get("channels", partial) % partial:
             raise RequestError(f"{sizes['channels']} channels cannot be cut into {partial} equal parts")
         return self._supernet(tuple(inputs), classes, sizes, path=path, edges=edges, partial=partial)
+
+    def _check_room(self, inputs: tuple[int, ...], classes: int, sizes: dict[str, int], **how: Any) -> None:
+        """Refuse a supernet whose weights do not fit into memory, before they take any."""
+        with torch.device("meta"):
+            bare = self._supernet(inputs, classes, sizes, **how)
+        # Weights, their gradients and the momentum of each.
+        weights = 12 * sum(p.numel() for p in bare.parameters())
+        shown = ", ".join(f"{name} {value}" for name, value in sizes.items())
+        check_room(weights, f"a supernet of space {self.name!r} with {shown}")
 
     def sample(self, generator: torch.Generator) -> Architecture:
         """An architecture drawn uniformly."""
@@ -243,6 +261,9 @@ class Space(ABC):
             least = self.optional_sizes.get(key, 1)
             if not isinstance(value, Integral) or value < least:
                 raise RequestError(f"size {key!r} must be a whole number of at least {least}, got {value!r}")
+            most = MOST_CELLS if key == "cells" else MOST_SIZE
+            if int(value) > most:
+                raise RequestError(f"size {key!r} must be at most {most:,}, got {value:.6g}")
         usual = self.optional_sizes
         return {**self.sizes, **{key: value for key, value in given.items() if usual.get(key) != value}}
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from torch import nn
 
+from nasight.arguments import typed
 from nasight.errors import RequestError
 from nasight.registry import Registry
 from nasight.spaces._base import Space
@@ -104,6 +105,7 @@ def family_of(space: object) -> str:
     return load(space).family if isinstance(space, str) and space in SPACES else ""
 
 
+@typed
 def load(name: str | Space | nn.Module | Callable[[], nn.Module], **options: Any) -> Space:
     """The space that a name, a file or a model means.
 

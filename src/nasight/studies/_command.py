@@ -24,8 +24,8 @@ def command_of(run: Run, *, method: str | None = None, epochs: int | None = None
     given = s.model_dump() | ({} if method is None else {"method": method, "arch_lr": None})
     if epochs is not None:
         given |= {"epochs": epochs} | ({"schedule_epochs": epochs} if s.schedule_epochs == s.epochs else {})
-    words = ["nasight search", f"--space {quote(s.space)}", f"--method {given['method']}", f"--objective {s.objective}"]
-    words += [f"--data {quote(s.data)}", f"--preset {s.preset}"]
+    words = ["nasight search", f"--space {quote(s.space)}", f"--method {quote(given['method'])}"]
+    words += [f"--objective {quote(s.objective)}", f"--data {quote(s.data)}", f"--preset {quote(s.preset)}"]
     usual: dict[str, Any] = {}
     try:
         base: dict[str, Any] = {"data": s.data, "objective": s.objective, "preset": s.preset}
@@ -38,7 +38,7 @@ def command_of(run: Run, *, method: str | None = None, epochs: int | None = None
     if epochs is not None:
         words.append(f"--epochs {epochs}")
     words += [_flag(name, given[name]) for name in FLAGS if given[name] is not None and given[name] != usual.get(name)]
-    words += [f"--{name} {value}" for name, value in s.size.items() if value != usual.get("size", {}).get(name)]
+    words += [_flag(name, value) for name, value in s.size.items() if value != usual.get("size", {}).get(name)]
     words += [_flag(name, value) for name, value in s.space_options.items()]
     return " ".join([*words, f"--seed {s.seed}", f"--threads {s.threads}", f"--out {quote(out)}"])
 
@@ -46,5 +46,5 @@ def command_of(run: Run, *, method: str | None = None, epochs: int | None = None
 def _flag(name: str, value: Any) -> str:
     word = name.replace("_", "-")
     if isinstance(value, bool):
-        return f"--{word}" if value else f"--no-{word}"
-    return f"--{word} {value}"
+        return quote(f"--{word}" if value else f"--no-{word}")
+    return f"{quote(f'--{word}')} {quote(str(value))}"

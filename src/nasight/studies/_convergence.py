@@ -15,7 +15,7 @@ from typing import Any
 from torch import Tensor, from_numpy
 
 from nasight.anatomy import Design
-from nasight.compute import is_remote, map_resumable
+from nasight.compute import choose_device, is_device, is_remote, map_resumable
 from nasight.data import Dataset, SentData, split_indices
 from nasight.data import load as load_data
 from nasight.errors import RequestError
@@ -126,13 +126,17 @@ def compare_cells(
     executor: Executor | None = None,
     workers: int | None = None,
     progress: Callable[[int, int], None] | None = None,
+    device: str = "auto",
 ) -> Comparison:
     """Train every design with every learning rate and seed under one protocol.
 
     With `out` each training is written down when it is finished, and none is repeated: the same call, or one with more
-    designs, learning rates or seeds, resumes that folder. `progress(done, total)` counts trainings.
+    designs, learning rates or seeds, resumes that folder. `progress(done, total)` counts trainings. On a `device` they
+    are made one after the other by default.
     """
-    protocol = protocol or Protocol()
+    protocol, chosen = protocol or Protocol(), choose_device(device)
+    if is_device(chosen) and executor is None:
+        workers = workers or 1
     _check(designs, lrs, seeds)
     whole = load_data(data, folder=data_folder) if isinstance(data, str | Path) else data
     dataset, space = judged_part(whole, protocol), designs[0].space
@@ -150,18 +154,12 @@ def compare_cells(
             finished += 1
             stored.append(training)
             if folder is not None:
-                folder.write_history(t.to_dict() for t in stored)
+                folder.append_history(training.to_dict())
             if progress is not None:
                 progress(finished, every)
 
-        trainings = map_resumable(
-            _Work(space, sent or dataset, protocol),
-            items,
-            executor=executor,
-            workers=workers,
-            done=done,
-            on_result=arrived,
-        )
+        work = _Work(space, sent or dataset, protocol, str(chosen))
+        trainings = map_resumable(work, items, executor=executor, workers=workers, done=done, on_result=arrived)
         found = Comparison(tuple(designs), tuple(trainings), protocol, tuple(map(float, lrs)), tuple(map(int, seeds)))
         if folder is not None:
             folder.write_result(found.to_dict())
@@ -178,23 +176,24 @@ class _Work:
     space: str
     data: Dataset | SentData
     protocol: Protocol
+    device: str = "cpu"
 
     def __call__(self, item: Item) -> TrainingCurve:
         text, lr, seed = item
         with torch_threads(1):
             space, data = load(self.space), self.data.load() if isinstance(self.data, SentData) else self.data
-            job = self.protocol.job(space, space.parse(text), data, lr=lr, seed=seed)
+            job = self.protocol.job(space, space.parse(text), data, lr=lr, seed=seed, device=self.device)
             return train_curve(job, evaluations=self.protocol.evaluations)[0]
 
     def __getstate__(self) -> dict[str, Any]:
         if isinstance(self.data, SentData):
-            return {"space": self.space, "data": self.data, "protocol": self.protocol}
+            return {"space": self.space, "data": self.data, "protocol": self.protocol, "device": self.device}
         parts = {f.name: getattr(self.data, f.name) for f in fields(self.data)}
         data = {name: value.numpy() if isinstance(value, Tensor) else value for name, value in parts.items()}
-        return {"space": self.space, "data": data, "protocol": self.protocol}
+        return {"space": self.space, "data": data, "protocol": self.protocol, "device": self.device}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.space, self.protocol = state["space"], state["protocol"]
+        self.space, self.protocol, self.device = state["space"], state["protocol"], state["device"]
         if isinstance(state["data"], SentData):
             self.data = state["data"]
             return

@@ -24,7 +24,13 @@ Note = Callable[[str], Callable[[int, int], None]]
 
 
 def deepen(
-    run: Run, data: Any = None, data_folder: str | Path | None = None, *, points: int = 21, note: Note | None = None
+    run: Run,
+    data: Any = None,
+    data_folder: str | Path | None = None,
+    *,
+    points: int = 21,
+    note: Note | None = None,
+    device: str = "auto",
 ) -> None:
     """Compute the landscape around the retrained network and the scores of the found cell among random ones.
 
@@ -40,6 +46,7 @@ def deepen(
         architectures=architectures,
         out=run.path / "deep" / "scores",
         progress=began("architectures scored"),
+        device=device,
     )
     network = retrained(run)
     if network is not None:
@@ -53,6 +60,7 @@ def deepen(
             examples=EXAMPLES,
             part=part,
             progress=began("rows of the landscape"),
+            device=device,
         )
 
 

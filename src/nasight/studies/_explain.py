@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import torch
 
 from nasight import trust
+from nasight.arguments import typed
+from nasight.compute import choose_device, to_device
 from nasight.errors import RequestError, RunError
 from nasight.runs import read_json, write_json
 from nasight.searching import METHODS, Mixture, Run
+from nasight.spaces import Space
 from nasight.studies._command import command_of
 
 CACHE = "trust.json"
@@ -61,6 +64,7 @@ class Explanation:
         }
 
 
+@typed
 def explain(
     run: str | Path | Run,
     *others: str | Path | Run,
@@ -69,7 +73,9 @@ def explain(
     examples: int | None = None,
     data: Any = None,
     data_folder: str | Path | None = None,
+    space: Space | str | None = None,
     progress: Counter | None = None,
+    device: str = "auto",
 ) -> Explanation:
     """Whether the arg max of a search can be trusted, decision by decision.
 
@@ -80,14 +86,19 @@ def explain(
     least : a margin (nats) below this is not called safe.
     examples : at most this many held-out examples; all by default.
     data : where the data of the run is now, if not where it was.
+    data_folder : the folder of the data sets that have names.
+    space : the space of the runs, where it is code of your own: "FILE.py:NAME".
+    progress : called with how many options are measured, and how many there are.
+    device : where the supernet is measured: "auto", "cpu", "cuda", "cuda:N" or "mps".
 
     What is measured is kept in the run folder (trust.json), so that the second time takes no time.
     """
-    runs = [each if isinstance(each, Run) else Run(each) for each in (run, *others)]
+    runs = [each if isinstance(each, Run) else Run(each, space=space) for each in (run, *others)]
     if examples is not None and examples < 2:
         raise RequestError(f"there must be at least 2 examples to measure with, got {examples}")
     _check_same(runs)
-    read = [_Read(each, level, least, examples, data, data_folder, progress) for each in runs]
+    chosen = choose_device(device)
+    read = [_Read(each, level, least, examples, data, data_folder, progress, chosen) for each in runs]
     return _one(read[0], level) if len(read) == 1 else _several(read, level)
 
 
@@ -103,8 +114,11 @@ class _Read:
         data: Any,
         data_folder: str | Path | None,
         progress: Counter | None,
+        device: torch.device,
     ) -> None:
         self.run, self.path = run, str(run.path)
+        self.unkept: str | None = None
+        """Why what was measured is not in the run folder, where it is not."""
         if run.train_free:
             raise RequestError(
                 f"the search in {run.path} was made without training ({run.settings.method}): it has no architecture "
@@ -126,7 +140,7 @@ class _Read:
         self.sampled = not isinstance(method.relaxation, Mixture)
         twin = f"gaea-{method.name}"
         self.twin = twin if twin in METHODS and method.geometry.moves else None
-        self.evidence = _evidence(self, examples, data, data_folder, progress)
+        self.evidence = _evidence(self, examples, data, data_folder, progress, device)
         self.trends = _trends(self.history, run.space)
         self.verdicts = [trust.judge(each, level=level, least=least) for each in self.evidence]
         self.drift = _drift(self.history, run)
@@ -150,11 +164,18 @@ class _Read:
             notes.append(
                 "candidates were compared on held-out examples that also count here: confidences are somewhat high"
             )
+        if self.unkept is not None:
+            notes.append(self.unkept)
         return notes
 
 
 def _evidence(
-    read: _Read, examples: int | None, data: Any, data_folder: str | Path | None, progress: Counter | None
+    read: _Read,
+    examples: int | None,
+    data: Any,
+    data_folder: str | Path | None,
+    progress: Counter | None,
+    device: torch.device,
 ) -> list[trust.Evidence]:
     run = read.run
     dataset = None if data is None else run.load_data(data, data_folder=data_folder, may_differ=True)
@@ -170,19 +191,23 @@ def _evidence(
     if dataset is None:
         dataset = run.load_data(data_folder=data_folder, may_differ=True)
     found = trust.measure(
-        run.supernet(),
+        run.supernet().to(device, non_blocking=True),
         run.space,
         read.arch,
         read.weights,
-        trust.first_examples(run.held_out(dataset), examples),
+        to_device(trust.first_examples(run.held_out(dataset), examples), device),
         sampled=read.sampled,
         seed=read.settings.seed,
         progress=progress,
         task=dataset.task,
     )
+    if _digest(run) != asked["run"]:
+        raise RequestError(f"{run.path} was changed by another process while it was read; explain it again")
     # A run on a read-only disk can be explained; it only takes as long again the next time.
-    with suppress(RunError):
+    try:
         write_json(run.path / CACHE, {"asked": asked, "evidence": [each.to_dict() for each in found]})
+    except (RunError, RequestError) as error:
+        read.unkept = f"what was measured could not be kept, so the next time takes as long: {error}"
     return found
 
 
@@ -222,12 +247,17 @@ def _check_same(runs: Sequence[Run]) -> None:
         raise RequestError("the same run is named twice; name runs with different seeds")
     first = runs[0]
     for each in runs[1:]:
-        for what in ("space", "space_options", "data", "method", "objective"):
+        for what in ("space", "space_options", "size", "data", "method", "objective"):
             mine, its = getattr(first.settings, what), getattr(each.settings, what)
             if mine != its:
                 raise RequestError(
                     f"{first.path} and {each.path} are no seeds of one search: {what} {mine!r} and {its!r}"
                 )
+        if first.data.fingerprint != each.data.fingerprint:
+            raise RequestError(
+                f"{first.path} and {each.path} are no seeds of one search: both name {first.settings.data!r}, but its "
+                f"content was another ({first.data.fingerprint[:12]} and {each.data.fingerprint[:12]})"
+            )
 
 
 def _about(read: _Read) -> dict[str, Any]:
@@ -257,7 +287,7 @@ def _one(read: _Read, level: float) -> Explanation:
             trust.run_advice(
                 read.verdicts,
                 read.trends,
-                run=read.path,
+                run=quote(read.path),
                 again=partial(command_of, read.run, out=f"{read.path}-again"),
                 epochs=read.settings.epochs,
                 twin=read.twin,
@@ -299,7 +329,7 @@ def _several(reads: Sequence[_Read], level: float) -> Explanation:
     advice = trust.run_advice(
         verdicts,
         first.trends,
-        run=" ".join(r.path for r in reads),
+        run=" ".join(quote(r.path) for r in reads),
         again=partial(command_of, first.run, out=f"{first.path}-again"),
         epochs=first.settings.epochs,
         twin=first.twin,

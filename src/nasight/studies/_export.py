@@ -6,6 +6,7 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import torch
@@ -16,7 +17,8 @@ from nasight.data import prepare
 from nasight.errors import RequestError
 from nasight.export import ExportDesign, fitted, module_from, python_source, same_outputs, to_onnx, to_torch_export
 from nasight.reproducible import seeded
-from nasight.runs import RunFolder, read_json, write_atomic
+from nasight.runs import RunFolder, named_again, read_object, write_atomic
+from nasight.searching import read_settings
 from nasight.spaces import Space, multiply_adds
 from nasight.spaces import load as load_space
 from nasight.studies._train import asked_for
@@ -57,14 +59,15 @@ def exportable(
     Parameters
     ----------
     run : a search, or one training.
-    space, arch : instead of a run; `options` are the space's own.
+    space, arch : instead of a run; `options` are the space's own. With a run, `space` names code of your own that it
+        was made with, "FILE.py:NAME".
     inputs, classes, size : of the network, if not those of the run; a trained network has its own.
     data_folder : the folder of the data sets that have names.
     """
     changes = dict(size or {})
     named = asked_for(run, space, arch, options, "export")
     if named is None:
-        return _from_run(Path(str(run)), inputs, classes, changes, data_folder)
+        return _from_run(Path(str(run)), space, inputs, classes, changes, data_folder)
     space, arch = named
     found = load_space(space, **options)
     sizes = found.size(**changes) if changes else {}
@@ -115,24 +118,29 @@ def _write_python(what: Exportable, network: nn.Module, path: Path) -> tuple[dic
 
 def _from_run(
     path: Path,
+    code: str | None,
     inputs: tuple[int, ...] | None,
     classes: int | None,
     changes: dict[str, int],
     data_folder: str | Path | None,
 ) -> Exportable:
     """The trained network where there is one of the size asked for, else a new one of the run's size."""
-    about = read_json(path / "run.json") if (path / "run.json").is_file() else {}
+    about = read_object(path / "run.json") if (path / "run.json").is_file() else {}
     changed = bool(changes) or inputs is not None or classes is not None
     if about.get("kind") == "train":
         if changed:
             raise RequestError(f"{path} is trained, so its sizes, inputs and classes are what they are")
         folder = RunFolder.open(path, kind="train")
-        return _trained(folder, load_space(str(about["space"]), **about.get("space_options", {})), data_folder)
+        named = named_again(path, about, str(about["space"]), code)
+        return _trained(folder, load_space(named, **about.get("space_options", {})), data_folder)
     folder = RunFolder.open(path, kind="search")
     result, settings = folder.result, about.get("settings", {})
     if result is None:
-        raise RequestError(f"the search in {path} is not finished; resume with: nasight search --resume {path}")
-    space = load_space(str(settings["space"]), **settings.get("space_options", {}))
+        raise RequestError(
+            f"the search in {path} is not finished; resume with: nasight search --resume {quote(str(path))}"
+        )
+    kept = read_settings(settings)
+    space = load_space(named_again(path, about, kept.space, code), **kept.space_options)
     training = training_of(path, str(result["architecture"]))
     if training is not None and not changed:
         return _trained(training, space, data_folder)

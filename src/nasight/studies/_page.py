@@ -230,11 +230,9 @@ def _compare(subject: Subject) -> CompareValues | None:
     if len(runs) < 2:
         return None
     counts = {**subject.counts, str(subject.run.path): subject.explanation.counts}
-    methods: dict[str, list[Run]] = {}
-    for run in runs:
-        methods.setdefault(_method(run), []).append(run)
+    groups = compared_groups(runs)
     return CompareValues(
-        [_summary(name, members, counts) for name, members in methods.items()],
+        [_summary(name, members, counts) for name, members in groups.items()],
         [
             ComparedRun(
                 label=f"{_method(run)}, seed {run.settings.seed}",
@@ -246,6 +244,28 @@ def _compare(subject: Subject) -> CompareValues | None:
             for run in runs
         ],
     )
+
+
+def compared_groups(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    """Runs whose figures may be averaged, by what they are called: one data set, space, size and method.
+
+    Where two groups would have one name, the name says in what they differ.
+    """
+    keys = [
+        (_method(run), run.settings.space, _sizes(run), run.settings.data, run.data.fingerprint[:8]) for run in runs
+    ]
+    told = [i for i in range(1, 5) if len({key[i] for key in keys}) > 1]
+    if 4 in told and 3 in told and len({key[3] for key in keys}) == len({key[3:] for key in keys}):
+        told.remove(4)  # the names of the data tell them apart
+    groups: dict[str, list[Run]] = {}
+    for run, key in zip(runs, keys, strict=True):
+        groups.setdefault(", ".join([key[0], *(key[i] for i in told)]), []).append(run)
+    return groups
+
+
+def _sizes(run: Run) -> str:
+    values = {**run.settings.space_options, **run.settings.size}
+    return " ".join(f"{name} {value}" for name, value in sorted(values.items()))
 
 
 def _summary(name: str, runs: Sequence[Run], counts: Mapping[str, Mapping[str, int]]) -> MethodSummary:

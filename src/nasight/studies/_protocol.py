@@ -44,7 +44,7 @@ class Protocol:
                 f"momentum must be in [0, 1) and weight_decay at least 0, got {self.momentum} and {self.weight_decay}"
             )
 
-    def job(self, space: Space, arch: Architecture, data: Dataset, *, lr: float, seed: int) -> Job:
+    def job(self, space: Space, arch: Architecture, data: Dataset, *, lr: float, seed: int, device: str = "cpu") -> Job:
         """The training of an architecture under this protocol."""
         values: dict[str, Any] = {
             "epochs": self.epochs,
@@ -57,4 +57,4 @@ class Protocol:
             "size": {"channels": self.channels, "cells": self.cells},
         }
         settings = TrainSettings(**values)
-        return Job(space, arch, data, settings, seed)
+        return Job(space, arch, data, settings, seed, device=device)

@@ -9,12 +9,14 @@ from typing import Any
 
 from nasight import trust
 from nasight.architecture import Architecture
+from nasight.arguments import typed
+from nasight.compute import choose_device, to_device
 from nasight.data import Dataset, Task
 from nasight.errors import RequestError
 from nasight.kernels import score, score_row
 from nasight.reproducible import generator_for
 from nasight.searching import LogProbability, Run
-from nasight.spaces import Supernet
+from nasight.spaces import Space, Supernet
 from nasight.studies._retrain import Counter, retrain, sendable_space
 from nasight.tables import load as load_table
 from nasight.trust import Batches, example_losses
@@ -68,6 +70,7 @@ class RankedSample:
         }
 
 
+@typed
 def rank(
     run: str | Path | Run,
     *,
@@ -82,7 +85,9 @@ def rank(
     seeds: int = 1,
     data: Any = None,
     data_folder: str | Path | None = None,
+    space: Space | str | None = None,
     progress: Callable[[str], Counter] | None = None,
+    device: str = "auto",
 ) -> RankedSample:
     """How well architecture weights, shared-weights accuracy, size and train-free scores order architectures.
 
@@ -96,11 +101,14 @@ def rank(
     examples : at most this many held-out examples for the shared weights; all by default.
     preset, epochs, seeds : the short training of each where there is no table; kept in RUN/resolve.
     data : where the data of the run is now, if not where it was.
+    data_folder : the folder of the data sets that have names.
+    space : the space of the run, where it is code of your own: "FILE.py:NAME".
     progress : given what is being done, a function of how much of it is done.
+    device : where networks are measured, scored and trained: "auto", "cpu", "cuda", "cuda:N" or "mps".
 
     Accuracies of short trainings are of held-out training examples: no test part is looked at.
     """
-    run = run if isinstance(run, Run) else Run(run)
+    run = run if isinstance(run, Run) else Run(run, space=space)
     if sample < LEAST:
         raise RequestError(f"a ranking needs at least {LEAST} architectures, got {sample}")
     if examples is not None and examples < 2:
@@ -115,20 +123,28 @@ def rank(
     dataset = run.load_data(data, data_folder=data_folder, may_differ=True)
     archs = _sample(run, sample, seed)
     texts = [run.space.format(arch) for arch in archs]
-    supernet = run.supernet()
+    chosen = choose_device(device)
+    supernet = run.supernet().to(chosen, non_blocking=True)
     log_p = LogProbability(weights, supernet.groups, run.space)
     count = run.space.parameters(run.data.inputs, len(run.data.classes), **run.settings.size)
-    batches = trust.first_examples(run.held_out(dataset), examples)
+    batches = to_device(trust.first_examples(run.held_out(dataset), examples), chosen)
     predictions = {
         "architecture weights": [log_p(arch) for arch in archs],
         "shared weights": _shared(run, supernet, archs, batches, dataset.task, begin("accuracies with shared weights")),
         "parameters": [float(count(arch)) for arch in archs],
     }
     if metrics:
-        predictions |= _scores(run, texts, metrics, dataset, seed, begin("architectures scored"))
+        predictions |= _scores(run, texts, metrics, dataset, seed, begin("architectures scored"), device)
     if look_up is None:
         short = retrain(
-            run, texts, dataset, preset=preset, epochs=epochs, seeds=seeds, progress=begin("architectures trained")
+            run,
+            texts,
+            dataset,
+            preset=preset,
+            epochs=epochs,
+            seeds=seeds,
+            progress=begin("architectures trained"),
+            device=device,
         )
         true = [each.mean for each in short]
         what = f"{dataset.task.units.metric} on held-out examples after a short training ({preset})"
@@ -167,11 +183,11 @@ def _shared(
 
 
 def _scores(
-    run: Run, texts: Sequence[str], metrics: Sequence[str], dataset: Dataset, seed: int, count: Counter
+    run: Run, texts: Sequence[str], metrics: Sequence[str], dataset: Dataset, seed: int, count: Counter, device: str
 ) -> dict[str, list[float]]:
     scored = score(
         sendable_space(run), list(metrics), dataset, architectures=texts, seed=seed, workers=1,
-        progress=count,
+        progress=count, device=device,
     )  # fmt: skip
     return {name: scored.goodness(name) for name in scored.values}
 

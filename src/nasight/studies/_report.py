@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nasight.errors import RunError
 from nasight.runs import write_atomic
 from nasight.searching import Run
+from nasight.spaces import Space
 from nasight.studies._deepen import Note, deepen
 from nasight.studies._explain import Explanation, explain
 from nasight.studies._page import Subject, run_page
 
 NAME = "report.html"
-FREE = {"seed", "threads", "checkpoint_seconds", "path"}
+FREE = {"seed", "threads", "checkpoint_seconds", "path", "device"}
 """Settings in which two runs may differ and still be the same search with another seed."""
 
 
@@ -25,6 +27,8 @@ class Report:
     explanation: Explanation
     others: tuple[Explanation, ...]
     path: Path | None
+    unwritten: str | None = None
+    """Why there is no page in the run folder, where it could not be written."""
 
     def to_dict(self) -> dict[str, Any]:
         others = [{"run": o.runs[0], "method": o.about["method"], "counts": o.counts} for o in self.others]
@@ -42,6 +46,7 @@ def report(
     write: bool = True,
     deep: bool = False,
     note: Note | None = None,
+    space: Space | str | None = None,
     progress: Callable[[int, int], None] | None = None,
     **settings: Any,
 ) -> Report:
@@ -50,7 +55,7 @@ def report(
     Of the others, those that differ by their seed alone count as evidence; all are compared. `deep` computes the
     landscape and the scores too, which takes minutes; a second call resumes what an interrupted one left.
     """
-    runs = [each if isinstance(each, Run) else Run(each) for each in (run, *others)]
+    runs = [each if isinstance(each, Run) else Run(each, space=space) for each in (run, *others)]
     twins = [each for each in runs[1:] if _same_search(runs[0], each)]
     rest = [each for each in runs[1:] if each not in twins]
     explanation = explain(runs[0], *twins, progress=progress, **settings)
@@ -58,23 +63,31 @@ def report(
     alike = [each for each in rest if _same_problem(runs[0], each)]
     judged = tuple(explain(each, progress=progress, **settings) for each in alike)
     if deep:
-        deepen(runs[0], settings.get("data"), settings.get("data_folder"), note=note)
-    path = None
+        deepen(
+            runs[0], settings.get("data"), settings.get("data_folder"), note=note, device=settings.get("device", "auto")
+        )
+    path, unwritten = None, None
     if write:
         counts = {each.runs[0]: each.counts for each in judged}
         subject = Subject(runs[0], explanation, tuple(runs[1:]), counts)
-        path = write_page(run_page(subject), runs[0].path if out is None else out)
-    return Report(explanation, judged, path)
+        try:
+            path = write_page(run_page(subject), runs[0].path if out is None else out)
+        except RunError as error:
+            if out is not None:
+                raise
+            unwritten = str(error)  # the run lies on a disk that cannot be written: what was found is told all the same
+    return Report(explanation, judged, path, unwritten)
 
 
 def _same_search(one: Run, other: Run) -> bool:
     mine, its = (run.settings.model_dump(exclude=FREE) for run in (one, other))
-    return mine == its
+    return mine == its and one.data.fingerprint == other.data.fingerprint
 
 
 def _same_problem(one: Run, other: Run) -> bool:
     keys: Sequence[str] = ("space", "space_options", "data")
-    return all(getattr(one.settings, key) == getattr(other.settings, key) for key in keys)
+    same = all(getattr(one.settings, key) == getattr(other.settings, key) for key in keys)
+    return same and one.data.fingerprint == other.data.fingerprint
 
 
 def write_page(text: str, path: str | Path) -> Path:

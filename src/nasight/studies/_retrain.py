@@ -23,6 +23,7 @@ def retrain(
     epochs: int | None = None,
     seeds: int = 1,
     progress: Counter | None = None,
+    device: str = "auto",
 ) -> list[Summary]:
     """Each architecture after a short training, judged by held-out training examples and not by the test part.
 
@@ -35,13 +36,23 @@ def retrain(
     dataset : what they are trained on.
     preset, epochs, seeds : how they are trained.
     progress : called with how many are trained and how many there are.
+    device : where they are trained.
     """
     settings: dict[str, Any] = {"validation": 0.2} | ({} if epochs is None else {"epochs": epochs})
     found = []
     for text in texts:
         out = run.path / "resolve" / hashlib.sha256(text.encode()).hexdigest()[:8]
         found.append(
-            train_seeds(sendable_space(run), text, dataset, seeds=range(seeds), preset=preset, out=out, **settings)
+            train_seeds(
+                sendable_space(run),
+                text,
+                dataset,
+                seeds=range(seeds),
+                preset=preset,
+                out=out,
+                device=device,
+                **settings,
+            )
         )
         if progress is not None:
             progress(len(found), len(texts))
@@ -50,7 +61,7 @@ def retrain(
 
 def sendable_space(run: Run) -> Space | str:
     """The space of a run as other processes can have it: one from a file goes by its name."""
-    return run.settings.space if ".py:" in run.settings.space else run.space
+    return run.sendable_space
 
 
 def resolved(run: Run, candidates: Sequence[str], dataset: Dataset, **settings: Any) -> list[dict[str, Any]]:

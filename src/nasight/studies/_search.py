@@ -9,6 +9,7 @@ from typing import Any, Unpack
 from torch import nn
 
 from nasight import searching
+from nasight.arguments import typed
 from nasight.compute import world
 from nasight.data import with_label
 from nasight.errors import RequestError
@@ -20,6 +21,7 @@ from nasight.spaces import load as load_space
 from nasight.studies._train_free import TRAIN_FREE_METHODS, resume_train_free, train_free_search
 
 
+@typed
 @takes(SearchOptions)
 def search(
     space: str | Space | nn.Module | Callable[[], nn.Module] = DEFAULT,
@@ -110,13 +112,14 @@ def search(
 def resume(
     path: str | Path,
     *,
-    space: Space | nn.Module | Callable[[], nn.Module] | None = None,
+    space: str | Space | nn.Module | Callable[[], nn.Module] | None = None,
     method: Method | None = None,
     data: Any = None,
     own: OwnParts | None = None,
     data_folder: str | Path | None = None,
     progress: Progress | None = None,
     track: str | None = None,
+    lr: float | None = None,
     epochs: int | None = None,
     device: str | None = None,
 ) -> Run:
@@ -127,12 +130,14 @@ def resume(
     path : the run folder.
     epochs : more epochs than a search had that has ended: it goes on, along the cosine of the new length.
     space, method, data : those of a search over a user's own module, method or arrays, which a folder cannot keep.
+        Code in a file is named again too, as "FILE.py:NAME": a folder alone does not make it run.
     own : the loss, metric, optimizer and augmentation of a search with functions of a user's own.
     data_folder, progress, track : as in `nasight.search`; with `track` the epochs behind it are tracked too.
+    lr : another learning rate from here on, for a search that diverged.
     device : where to go on; by default where it began. On another kind of device the random numbers are the same, but
         sums are rounded otherwise.
     """
-    run = Run(path, space=None if space is None else load_space(space))
+    run = Run(path, space=space if space is None or isinstance(space, str) else load_space(space))
     if not run.train_free:
         return searching.resume(
             path,
@@ -143,11 +148,14 @@ def resume(
             data_folder=data_folder,
             progress=progress,
             track=track,
+            lr=lr,
             epochs=epochs,
             device=device,
         )
     if epochs is not None:
         raise RequestError(f"the search in {run.path} trained no supernet: it has no epochs to add")
+    if lr is not None:
+        raise RequestError(f"--lr {lr:g} is for searches that train a supernet, not for {run.settings.method!r}")
     if track is not None:
         raise RequestError(
             f"--track {track} is for methods that train a supernet; a search without training has no epochs"

@@ -6,12 +6,13 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from nasight.data import Dataset, with_label
 from nasight.data import load as load_data
 from nasight.errors import RequestError
-from nasight.runs import RunFolder, data_of
+from nasight.runs import RunFolder, data_of, is_code, named_again
 from nasight.searching import PUBLISHED
 from nasight.spaces import Space, family_of
 from nasight.spaces import load as load_space
@@ -45,14 +46,14 @@ def trainable(
     """The find of `run`, or the architecture `arch` of `space`; `data` may be other data than the run's.
 
     With the preset "paper" it comes with what the publication of the search's method trains otherwise. `options` are
-    the space's own.
+    the space's own. Code that a run was made with is run only where `space` names it again, as "FILE.py:NAME".
     """
     data = None if data is None else with_label(data, label, task)
     if data is None and (label is not None or task is not None):
         raise RequestError("a label and a task are of data that is named with them")
     named = asked_for(run, space, arch, options, "train")
     if named is None:
-        return _from_run(Path(str(run)), data, out, data_folder, preset)
+        return _from_run(Path(str(run)), space, data, out, data_folder, preset)
     space, arch = named
     dataset = load_data(data or "digits", folder=data_folder)
     place = Path(out) if out else Path("runs") / _default_name(space, arch, dataset.fingerprint)
@@ -65,7 +66,7 @@ def asked_for(
 ) -> tuple[str, str] | None:
     """The space and architecture that were named, or None where a run was; both, or neither, are refused."""
     if run is not None:
-        if space is not None or arch is not None or options:
+        if arch is not None or options or (space is not None and not is_code(space)):
             raise RequestError(f"give the run {run} or --space and --arch, not both")
         return None
     if space is None or arch is None:
@@ -74,18 +75,28 @@ def asked_for(
     return space, arch
 
 
-def _from_run(path: Path, data: Any, out: str | Path | None, data_folder: str | Path | None, preset: str) -> Trainable:
+def _from_run(
+    path: Path,
+    code: str | None,
+    data: Any,
+    out: str | Path | None,
+    data_folder: str | Path | None,
+    preset: str,
+) -> Trainable:
     folder = RunFolder.open(path, kind="search")
     about, result = folder.about, folder.result
     if result is None:
-        raise RequestError(f"the search in {path} is not finished; resume with: nasight search --resume {path}")
+        raise RequestError(
+            f"the search in {path} is not finished; resume with: nasight search --resume {quote(str(path))}"
+        )
     try:
         name, text, settings = str(result["space"]), str(result["architecture"]), about["settings"]
         source, options = str(settings["data"]), settings["space_options"]
     except (KeyError, TypeError) as error:
         raise RequestError(f"the search in {path} is damaged: its files lack {error}") from None
     dataset = data_of(folder, source, data, data_folder=data_folder, may_differ=True)
-    found: Space | str = name if ".py:" in name else load_space(name, **options)
+    named = named_again(path, about, name, code)
+    found: Space | str = named if is_code(named) else load_space(named, **options)
     row = PUBLISHED.get((str(settings.get("method")), family_of(name)))
     published = row.training if row is not None and preset == "paper" else {}
     return Trainable(found, text, dataset, Path(out) if out else path / "train", published)

@@ -5,17 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import torch
 from torch import nn
 
+from nasight.compute import choose_device
 from nasight.data import Dataset
 from nasight.data import load as load_data
 from nasight.errors import RequestError
 from nasight.kernels import eigen_search
 from nasight.reproducible import torch_threads
-from nasight.runs import DataRecord, RunFolder
+from nasight.runs import DataRecord, RunFolder, is_code
 from nasight.searching import TRAIN_FREE, Progress, Run, checked, chosen_space
 from nasight.spaces import SPACES, Space
 from nasight.training import TrainSettings, settings_for, train
@@ -29,7 +31,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "medium": {"candidates": 1_000, "epochs": 8, "examples": None},
     "paper": {"candidates": 1_000, "epochs": 12, "examples": None},
 }
-TAKEN = ("candidates", "epochs", "examples", "validation", "batch_size", "lr", "augment", "resolution")
+TAKEN = ("device", "candidates", "epochs", "examples", "validation", "batch_size", "lr", "augment", "resolution")
 TOP = 20
 VALIDATION = 0.2
 
@@ -53,7 +55,7 @@ def train_free_search(
     space, data, out, preset, data_folder, overwrite, progress : as in `nasight.search`.
     method : the score, one of `TRAIN_FREE_METHODS`.
     settings : `candidates` (scored), `top` (trained), `epochs`, `examples`, `validation`, `batch_size`, `lr`,
-        `augment`, `resolution`, `size`, `seed`, `threads` and the options of the space.
+        `augment`, `resolution`, `size`, `seed`, `threads`, `device` and the options of the space.
     """
     if preset not in PRESETS:
         raise RequestError(f"preset must be one of {', '.join(PRESETS)}, got {preset!r}")
@@ -83,6 +85,7 @@ def train_free_search(
             "candidates": values["candidates"],
             "resolution": values.get("resolution"),
             "seed": seed,
+            "device": str(choose_device(values.get("device", "auto"))),
             "threads": threads or torch.get_num_threads(),
             "validation": short.validation,
             **{key: getattr(short, key) for key in ("epochs", "examples", "batch_size", "lr", "lr_min", "augment")},
@@ -93,8 +96,11 @@ def train_free_search(
         "trainfree": {"train": short.model_dump(), "top": top},
         "data": DataRecord.of(dataset).to_dict(),
     }
-    folder = RunFolder.create(out, kind="search", about=about, overwrite=overwrite)
-    return _search(Run(folder.path, space=found), dataset, progress or Progress())
+    folder = RunFolder.create(out, kind="search", about=about, overwrite=overwrite, code=[name])
+    run = Run(folder.path, space=name if is_code(name) else found)
+    # The folder that was made holds the lock.
+    run.folder = folder
+    return _search(run, dataset, progress or Progress())
 
 
 def resume_train_free(
@@ -117,7 +123,7 @@ def _search(run: Run, dataset: Dataset, progress: Progress) -> Run:
         with run.folder.writing(), torch_threads(run.settings.threads):
             run.folder.write_result(_result(run, dataset, progress))
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"stopped; resume with: nasight search --resume {run.path}") from None
+        raise KeyboardInterrupt(f"stopped; resume with: nasight search --resume {quote(str(run.path))}") from None
     finally:
         progress.close()
     return run
@@ -130,15 +136,25 @@ def _result(run: Run, dataset: Dataset, progress: Progress) -> dict[str, Any]:
         found = []
         for i, text in enumerate(texts):
             place = run.path / "candidates" / f"{i:03d}"
-            outcome = train(run.space, text, dataset, preset="tiny", seed=settings.seed, out=place, **plan["train"])
+            outcome = train(
+                run.space,
+                text,
+                dataset,
+                preset="tiny",
+                seed=settings.seed,
+                out=place,
+                device=settings.device,
+                **plan["train"],
+            )
             progress.note(f"{i + 1} of {len(texts)} trained: {outcome.accuracy:.1f} % for {text}")
             found.append(outcome.accuracy)
         return found
 
     shrunk: dict[str, Any] = {} if settings.resolution is None else {"resolution": settings.resolution}
-    named = ".py:" in settings.space or settings.space in SPACES
+    sent = run.sendable_space
+    named = isinstance(sent, str) or settings.space in SPACES
     found = eigen_search(
-        settings.space if named else run.space,
+        sent if isinstance(sent, str) else settings.space if named else run.space,
         dataset,
         evaluate,
         metric=settings.method,
@@ -148,6 +164,7 @@ def _result(run: Run, dataset: Dataset, progress: Progress) -> dict[str, Any]:
         out=run.path / "scores",
         progress=lambda done, total: progress.count("forms scored", done, total),
         space_options=settings.space_options if named else None,
+        device=settings.device,
         **shrunk,
     )
     return {

@@ -8,6 +8,7 @@ from pathlib import Path
 from torch import nn
 
 from nasight.anatomy import Design
+from nasight.compute import choose_device
 from nasight.data import Dataset
 from nasight.data import load as load_data
 from nasight.reproducible import torch_threads
@@ -29,12 +30,13 @@ def trained_cell(
     lr: float = 0.025,
     seed: int = 0,
     data_folder: str | Path | None = None,
+    device: str = "auto",
 ) -> tuple[TrainingCurve, nn.Module, Dataset]:
     """The curve, the trained network and the rows it learned from and was judged by; a second call reads `out`."""
     protocol = protocol or Protocol()
     dataset = judged_part(load_data(data, folder=data_folder) if isinstance(data, str | Path) else data, protocol)
     space, arch = load(design.space), design.architecture()
-    job = protocol.job(space, arch, dataset, lr=lr, seed=seed)
+    job = protocol.job(space, arch, dataset, lr=lr, seed=seed, device=str(choose_device(device)))
     settings = {
         "space": design.space,
         "architecture": space.format(arch),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 from nasight.errors import RequestError
 from nasight.runs import RunFolder
@@ -39,7 +40,9 @@ def look_up(runs: Iterable[str | Path], table: Table) -> tuple[list[FoundCell], 
 def _found(folder: RunFolder, table: Table) -> FoundCell:
     result = folder.result
     if result is None:
-        raise RequestError(f"the search in {folder.path} is not finished; resume it with --resume {folder.path}")
+        raise RequestError(
+            f"the search in {folder.path} is not finished; resume it with --resume {quote(str(folder.path))}"
+        )
     try:
         if result["space"] != table.space.name:
             raise RequestError(f"the search in {folder.path} is of space {result['space']!r}, not {table.space.name!r}")

@@ -16,9 +16,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from nasight.arguments import typed
 from nasight.compute import map_resumable
 from nasight.errors import RequestError
-from nasight.runs import RunFolder, read_json, write_json
+from nasight.runs import RunFolder, TrialsFile, read_object, write_json
 from nasight.tables._lookup import look_up
 from nasight.tables._racers import RACERS
 from nasight.tables._registry import load
@@ -49,6 +50,7 @@ class Race:
         return asdict(self)
 
 
+@typed
 def race(
     methods: Sequence[str] = DEFAULT_RACERS,
     *,
@@ -149,11 +151,11 @@ def _finished(folder: RunFolder) -> dict[str, dict[int, Trial]]:
     """Method -> number -> trial, of everything that was written."""
     done: dict[str, dict[int, Trial]] = {}
     for path in sorted((folder.path / "trials").glob("*.json")):
-        content = read_json(path)
         try:
-            done.setdefault(content["method"], {}).update({t["trial"]: t for t in content["trials"]})
-        except (KeyError, TypeError):
-            raise RequestError(f"{path} is damaged: it holds no trials; remove it to have them run again") from None
+            content = read_object(path, TrialsFile)
+        except RequestError as error:
+            raise RequestError(f"{error}; remove it to have its trials run again") from None
+        done.setdefault(content["method"], {}).update({t["trial"]: t for t in content["trials"]})
     return done
 
 

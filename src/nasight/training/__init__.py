@@ -7,7 +7,7 @@ from nasight.training._result import EpochRow, Summary, TrainingResult
 from nasight.training._rows import parts
 from nasight.training._seeds import train_seeds
 from nasight.training._settings import TrainSettings, settings_for
-from nasight.training._train import load_trained, run_job, train
+from nasight.training._train import load_trained, moved, run_job, train
 
 __all__ = [
     "Diverged",
@@ -22,6 +22,7 @@ __all__ = [
     "TrainingResult",
     "build",
     "load_trained",
+    "moved",
     "parts",
     "run_job",
     "settings_for",

@@ -135,4 +135,4 @@ def train_curve(job: Job, *, evaluations: int = 1) -> tuple[TrainingCurve, nn.Mo
     diverged = broken or curve[-1].loss > curve[0].loss
     seconds = time.perf_counter() - started
     found = TrainingCurve(text, job.settings.lr, job.seed, total, tuple(curve), diverged, seconds)
-    return found, trainer.network
+    return found, trainer.network.cpu()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import zip_longest
 from typing import Any
@@ -13,7 +13,17 @@ import torch
 from torch import Tensor, nn
 
 from nasight.architecture import Architecture
-from nasight.compute import RunningStatistics, Slice, Slices, everywhere
+from nasight.compute import (
+    LossScale,
+    RunningStatistics,
+    Slice,
+    Slices,
+    autocast,
+    everywhere,
+    is_device,
+    to_device,
+    to_host,
+)
 from nasight.data import Dataset, Task, figures, prepare
 from nasight.errors import RequestError, RunError
 from nasight.own import OwnParts, own_optimizer
@@ -46,6 +56,8 @@ class Job:
     seed: int
     file: str | None = None
     own: OwnParts = field(default_factory=OwnParts)
+    device: str = "cpu"
+    """Where it is trained, which is no part of what it is: a restart may be on another one."""
 
     @property
     def task(self) -> Task:
@@ -91,7 +103,9 @@ class Trainer:
         settings = job.settings
         self.job, self.settings, self.slices = job, settings, slices or Slices()
         self.ranks = self.slices.ranks
-        self.network = build(job, auxiliary=settings.auxiliary)
+        self.device = torch.device(job.device)
+        self.scale = LossScale(self.device, settings.precision)
+        self.network = build(job, auxiliary=settings.auxiliary).to(self.device, non_blocking=True)
         if settings.drop_path and not hasattr(self.network, "drop_path"):
             raise RequestError(f"networks of space {job.space.name!r} have no drop path; drop_path must be 0")
         if settings.cutout and len(job.data.inputs) != 3:
@@ -108,7 +122,7 @@ class Trainer:
             augment=settings.augment,
             cutout=settings.cutout,
             transform=job.own.augment,
-        )
+        ).to(self.device)
         self.slices.check(self.loader.batch_size)
         self.judge_task = self.task = job.task
         if settings.class_weights == "balanced":
@@ -116,6 +130,8 @@ class Trainer:
         self.epoch, self.step, self.loss, self.seconds = 0, 0, 0.0, 0.0
         self.correct: float = 0
         """Scores of the rows of this epoch up to now, summed."""
+        self.waiting = list[tuple[int, Tensor, Tensor, Tensor]]()
+        """Steps whose figures are still on the device: step, total loss, loss, scores summed."""
         self.rows: list[EpochRow] = []
 
     @property
@@ -124,6 +140,7 @@ class Trainer:
 
     def state(self) -> dict[str, Any]:
         """Tensors and counters; a finished training needs its optimizer no more."""
+        self.settle()
         state = {
             "network": self.network.state_dict(),
             "epoch": self.epoch,
@@ -133,7 +150,10 @@ class Trainer:
             "seconds": self.seconds,
             "rows": [asdict(row) for row in self.rows],
         }
-        return state if self.done else {**state, "optimizer": self.optimizer.state_dict()}
+        if self.scale.active:
+            state["scale"] = self.scale.state()
+        state = state if self.done else {**state, "optimizer": self.optimizer.state_dict()}
+        return to_host(state) if is_device(self.device) else state
 
     def restore(self, state: dict[str, Any]) -> None:
         self.network.load_state_dict(state["network"])
@@ -143,6 +163,7 @@ class Trainer:
             self.optimizer.load_state_dict(optimizer)
         self.epoch, self.step, self.seconds = state["epoch"], state["step"], state["seconds"]
         self.loss, self.correct = state["loss"], state["correct"]
+        self.scale.restore(state.get("scale", {}))
         self.rows = [EpochRow(**row) for row in state["rows"]]
 
     def run_epoch(self, after_step: Callable[[], None]) -> EpochRow:
@@ -154,8 +175,8 @@ class Trainer:
             self.seconds = before + time.perf_counter() - started
             after_step()
         seen = self.loader.steps * self.loader.batch_size
-        train_loss, train_accuracy = self.loss / seen, 100.0 * self.correct / seen
         test_loss, test_accuracy = self.judge()
+        train_loss, train_accuracy = self.loss / seen, 100.0 * self.correct / seen
         self.seconds = before + time.perf_counter() - started
         row = EpochRow(
             epoch=self.epoch + 1,
@@ -182,6 +203,7 @@ class Trainer:
         return lr
 
     def next_epoch(self) -> None:
+        self.settle()
         self.epoch, self.step, self.loss, self.correct = self.epoch + 1, 0, 0.0, 0
 
     def result(self, out: str | None) -> TrainingResult:
@@ -210,26 +232,29 @@ class Trainer:
         """One batch: loss, gradient, step."""
         self.network.train()
         self.optimizer.zero_grad(set_to_none=True)
-        running, passed = RunningStatistics(self.network, self.slices), torch.zeros(3, dtype=torch.float64)
+        running, passed = RunningStatistics(self.network, self.slices), list[tuple[Tensor, Tensor, Tensor]]()
         for part in self.slices.of(self.loader.batch_size):
-            passed += self._pass(part)
+            passed.append(self._pass(part))
             running.passed(part.share)
+        total, loss, scores = passed[0]
+        if len(passed) > 1:
+            total, loss, scores = (torch.stack(each).sum(0) for each in zip(*passed, strict=True))
         if self.ranks.size > 1:
-            passed = self._add_up(running, passed)
+            total, loss, scores = self._add_up(running, [total, loss, scores])
         else:
             running.end(running.sums)
-        total, loss, correct = passed.tolist()
-        if not math.isfinite(total):
-            self._diverged("training loss", total)
+        self.waiting.append((self.step, total, loss, scores))
+        if not is_device(self.device):
+            self.settle()
+        # Of all ranks together: where one of them has an overflow, none moves, and their scales stay the same.
+        self.scale.restore_gradients(self.network.parameters())
         if self.settings.clip is not None:
             nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.clip)
         self.optimizer.step()
-        self.loss += loss
-        self.correct += correct
         self.step += 1
 
-    def _pass(self, part: Slice) -> Tensor:
-        """The gradient of a slice of the batch; its share of the loss, its summed loss and its right answers."""
+    def _pass(self, part: Slice) -> tuple[Tensor, Tensor, Tensor]:
+        """The gradient of a slice of the batch; its share of the total loss and of the loss, and its summed scores."""
         keys: tuple[str | int, ...] = (self.job.seed, "noise", self.epoch, self.step)
         if not self.slices.whole:
             keys = (*keys, part.number)
@@ -237,42 +262,65 @@ class Trainer:
         if hasattr(self.network, "generator"):
             network: Any = self.network
             network.generator = generator_for(*keys)
-        with seeded(*keys):
+        with seeded(*keys, device=self.device), autocast(self.device, self.settings.precision):
             out = self.network(x)
         logits, auxiliary = out if isinstance(out, tuple) else (out, None)
+        logits = logits.float() if self.settings.precision != "32" else logits
         smooth = self.settings.label_smoothing
         loss = self.task.loss(logits, y, smoothing=smooth)
         total = loss
         if auxiliary is not None:
             total = loss + AUXILIARY_WEIGHT * self.task.loss(auxiliary, y, smoothing=smooth)
+        scores = self.judge_task.rows(logits.detach(), y).sum()
         if not self.slices.whole:
-            total = part.share * total
-        if math.isfinite(total.item()):
-            total.backward()  # type: ignore[no-untyped-call]
-        right = self.judge_task.rows(logits.detach(), y).sum().item()
-        return torch.tensor([total.item(), loss.item() * len(y), right], dtype=torch.float64)
+            total, loss = part.share * total, part.share * loss
+        self.scale.scaled(total).backward()  # type: ignore[no-untyped-call]
+        return total.detach(), loss.detach(), scores
 
-    def _add_up(self, running: RunningStatistics, passed: Tensor) -> Tensor:
-        """Gradients, running statistics and counts of all ranks, in one message."""
+    def _add_up(self, running: RunningStatistics, passed: Sequence[Tensor]) -> list[Tensor]:
+        """Gradients, running statistics and figures of all ranks, in one message."""
         parameters = list(self.network.parameters())
         grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
-        *summed, counts = self.ranks.sums([*grads, *running.sums, passed.float()])
+        summed = self.ranks.sums([*grads, *running.sums, *(figure.float() for figure in passed)])
         for parameter, grad in zip(parameters, summed, strict=False):
             parameter.grad = grad
-        running.end(summed[len(parameters) :])
-        return counts.double()
+        running.end(summed[len(parameters) : -len(passed)])
+        return summed[-len(passed) :]
+
+    def settle(self) -> None:
+        """Read the figures of all steps since the last time, with one wait for the device; on the CPU every step does.
+
+        A loss that is not finite is told here: before a checkpoint, and at the end of an epoch.
+        """
+        self._read([])
+
+    def _read(self, more: list[Tensor]) -> list[Tensor]:
+        """`more` on the CPU, and with it the figures of the steps that wait."""
+        if not self.waiting:
+            return to_host(more)
+        steps, *columns = zip(*self.waiting, strict=True)
+        self.waiting.clear()
+        near, found = to_host(([torch.stack(column) for column in columns], more))
+        for step, total, loss, correct in zip(steps, *(column.tolist() for column in near), strict=True):
+            if not math.isfinite(total):
+                self._diverged("training loss", total, step)
+            self.loss += loss * self.loader.batch_size
+            self.correct += correct
+        return found
 
     @torch.no_grad()
     def judge(self, batch: int = EVALUATION_BATCH) -> tuple[float, float]:
         """Loss and score (accuracy in percent) on the rows that judge, `batch` at a time."""
-        loss, outputs, labels = 0.0, list[Tensor](), list[Tensor]()
+        losses, outputs, labels = list[Tensor](), list[Tensor](), list[Tensor]()
         for logits, y in self._judged(batch):
-            loss += self.judge_task.loss(logits, y, reduction="sum").item()
+            losses.append(self.judge_task.loss(logits, y, reduction="sum"))
             outputs.append(logits)
             labels.append(y)
+        each, output, label = self._read([torch.stack(losses), torch.cat(outputs), torch.cat(labels)])
+        loss = sum(each.tolist())
         if not math.isfinite(loss):
             self._diverged("test loss", loss)
-        return loss / sum(map(len, labels)), self.judge_task.score(torch.cat(outputs), torch.cat(labels))
+        return loss / len(label), self.judge_task.score(output, label)
 
     @torch.no_grad()
     def figures(self, batch: int = EVALUATION_BATCH) -> dict[str, Any]:
@@ -286,22 +334,28 @@ class Trainer:
 
     def _all_judged(self, batch: int) -> tuple[Tensor, Tensor]:
         outputs, labels = zip(*self._judged(batch), strict=True)
-        return torch.cat(outputs), torch.cat(labels)
+        return to_host((torch.cat(outputs), torch.cat(labels)))
 
     def _judged(self, batch: int) -> list[tuple[Tensor, Tensor]]:
         """Logits and labels of the rows that judge, batch by batch; ranks share the batches out and tell each other."""
         self.network.eval()
         part, found = "test" if self.held_out is None else "train", list[tuple[Tensor, Tensor]]()
-        for number, (x, y) in enumerate(self.data.batches(part, size=batch, rows=self.held_out)):
+        for number, near in enumerate(self.data.batches(part, size=batch, rows=self.held_out)):
             if number % self.ranks.size == self.ranks.rank:
-                out = self.network(x)
-                found.append(((out[0] if isinstance(out, tuple) else out), y))
-        turns = zip_longest(*self.ranks.all_values(found))
+                x, y = to_device(near, self.device)
+                with autocast(self.device, self.settings.precision):
+                    out = self.network(x)
+                logits = out[0] if isinstance(out, tuple) else out
+                found.append(((logits.float() if self.settings.precision != "32" else logits), y))
+        if self.ranks.size == 1:
+            return found
+        turns = zip_longest(*self.ranks.all_values(to_host(found)))
         return [pair for turn in turns for pair in turn if pair is not None]
 
-    def _diverged(self, what: str, value: float) -> None:
+    def _diverged(self, what: str, value: float, step: int | None = None) -> None:
+        step = self.step if step is None else step
         error = Diverged(
-            f"the {what} became {value} in epoch {self.epoch + 1}, step {self.step + 1}, "
+            f"the {what} became {value} in epoch {self.epoch + 1}, step {step + 1}, "
             f"with lr {self.settings.lr:g}; train with a smaller lr"
         )
         raise everywhere(error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any, Unpack
 from torch import Tensor, from_numpy, get_num_threads
 
 from nasight.architecture import Architecture
+from nasight.arguments import typed
 from nasight.compute import current_ranks, everywhere, is_remote, map_resumable, worker_count
 from nasight.data import Dataset, SentData
 from nasight.errors import RequestError
@@ -30,6 +31,7 @@ SeedProgress = Callable[[int, EpochRow], None]
 POLL_SECONDS = 0.5
 
 
+@typed
 @takes(TrainOptions)
 def train_seeds(
     space: Space | str,
@@ -44,6 +46,7 @@ def train_seeds(
     threads: int | None = None,
     slices: int | None = None,
     progress: SeedProgress | None = None,
+    device: str = "auto",
     **settings: Unpack[TrainOptions],
 ) -> Summary:
     """Train an architecture once for each seed: all accuracies, their mean and their spread.
@@ -52,16 +55,19 @@ def train_seeds(
     settings were changed; OUT/SETTINGS/summary.json covers every finished seed there. The same call resumes
     what a kill left unfinished. `progress(seed, row)` gets every epoch; with several processes it
     reads them from the folder, so without `out` it gets those of a seed when the seed is done. Each training
-    has `threads`; by default the workers divide torch's threads between them. `slices` is as in `train`; ranks that
-    torchrun started train one seed after the other, all of them together.
+    has `threads`; by default the workers divide torch's threads between them. On a `device` seeds are trained one after
+    the other by default. `slices` is as in `train`; ranks that torchrun started train one seed after the other, all of
+    them together.
     """
     if not seeds or len(set(seeds)) < len(seeds):
         raise RequestError(f"seeds must be one or more different numbers, got {list(seeds)}")
     ranks = current_ranks()
     with ranks.together():
-        job = make_job(space, arch, data, preset, seeds[0], dict(settings))
+        job = make_job(space, arch, data, preset, seeds[0], dict(settings), device)
         for seed in seeds:
             checked_seed(seed)
+    if job.device != "cpu" and executor is None:
+        workers = workers or 1
     if ranks.size > 1:
         if executor is not None or (workers or 1) > 1:
             raise everywhere(RequestError("ranks train one seed after the other: give no workers and no executor"))
@@ -120,7 +126,7 @@ def _train_away(
         if folder is not None:
             sent.unpack(_place(folder, seed))
             result = replace(result, out=str(_place(folder, seed)))
-            write_json(_place(folder, seed) / "result.json", result.to_dict())
+            RunFolder(_place(folder, seed)).write_result(result.to_dict())
         found[seed] = result
         for row in result.curve:
             tell(seed, row)
@@ -184,10 +190,12 @@ def _watching(folders: Mapping[int, Path], tell: SeedProgress) -> Iterator[None]
 
     def look() -> None:
         for seed, folder in folders.items():
-            rows = RunFolder(folder).history[told[seed] :]
-            told[seed] += len(rows)
-            for row in rows:
-                tell(seed, EpochRow(**row))
+            # Another process is writing there; what cannot be read now is read the next time.
+            with suppress(RequestError):
+                rows = RunFolder(folder).history[told[seed] :]
+                told[seed] += len(rows)
+                for row in rows:
+                    tell(seed, EpochRow(**row))
 
     def watch() -> None:
         while not stop.wait(POLL_SECONDS):

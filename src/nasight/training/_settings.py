@@ -15,7 +15,7 @@ from nasight.errors import RequestError
 from nasight.spaces import PRESETS, Space
 from nasight.spaces import load as load_space
 
-LATER = ("schedule", "lr_warmup", "label_smoothing", "class_weights")
+LATER = ("schedule", "lr_warmup", "label_smoothing", "class_weights", "precision")
 """Settings that run folders of version 0.1 do not have."""
 DECAY, TAIL = 0.97, 5
 HELD_OUT = 0.2
@@ -33,8 +33,8 @@ class TrainSettings(BaseModel):
     `drop_path` is the probability at the end; it rises linearly from 0 over the epochs. `auxiliary` adds a
     second head whose loss counts 0.4 (DARTS). `share` is the part of the training rows learned from, and
     `examples` at most how many. `validation` is "test" (the test part, or a fifth of the training rows where
-    there is none) or a share of the training rows to hold out and judge by instead. `size` goes to
-    `space.network`.
+    there is none) or a share of the training rows to hold out and judge by instead. `precision` "bf16" or "16"
+    computes products in 16 bits. `size` goes to `space.network`.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -58,6 +58,7 @@ class TrainSettings(BaseModel):
     examples: int | None = Field(None, ge=2)
     share: float = Field(1.0, gt=0, le=1)
     validation: float | str = "test"
+    precision: Literal["32", "bf16", "16"] = "32"
     size: dict[str, int] = Field(default_factory=dict)
 
     @field_validator("validation")

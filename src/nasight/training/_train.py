@@ -12,13 +12,14 @@ import torch
 from torch import nn
 
 from nasight.architecture import Architecture
-from nasight.compute import Poll, Ranks, Slices, current_ranks
+from nasight.arguments import typed
+from nasight.compute import Poll, Ranks, Slices, check_precision, choose_device, current_ranks, moved_note
 from nasight.data import Dataset, load, tell_augmentation, with_label
 from nasight.errors import RequestError
 from nasight.options import TrainOptions, takes
 from nasight.own import own_parts
 from nasight.reproducible import torch_threads
-from nasight.runs import RunFolder, same_data, versions, writing
+from nasight.runs import RunFolder, named_again, same_data, versions, writing
 from nasight.spaces import Space
 from nasight.spaces import load as load_space
 from nasight.training._loop import Job, Trainer
@@ -29,6 +30,7 @@ Progress = Callable[[EpochRow], None]
 CHECKPOINT_SECONDS = 60.0
 
 
+@typed
 @takes(TrainOptions)
 def train(
     space: Space | str,
@@ -42,6 +44,7 @@ def train(
     threads: int | None = None,
     slices: int | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    device: str = "auto",
     **settings: Unpack[TrainOptions],
 ) -> TrainingResult:
     """Train an architecture from scratch; `settings` are those of `TrainSettings` and change the preset.
@@ -53,7 +56,8 @@ def train(
     same weights bit for bit; a finished one is read. A checkpoint is written after every epoch and, in long
     ones, every `checkpoint_seconds`. `progress` gets every epoch, those before a restart too. `threads` is
     the number of torch's threads (now as many as torch has); a restart keeps the first number, since the
-    order of a sum decides its last bits.
+    order of a sum decides its last bits. `device` is where it is trained; every random number is drawn on the CPU, so
+    devices agree up to rounding, and a restart on another kind of device goes on (`moved` says so).
 
     `slices` is the number of parts in which every batch passes through the network, one after the other in one process
     (less memory), or shared by the ranks that torchrun started (by default one each); batch norm sees a slice. A
@@ -64,7 +68,7 @@ def train(
     >>> result.epochs, result.judged_by
     (1, 'the test part')
     """
-    job = make_job(space, arch, data, preset, seed, dict(settings))
+    job = make_job(space, arch, data, preset, seed, dict(settings), device)
     return run_job(job, out, progress=progress, threads=threads, slices=slices, checkpoint_seconds=checkpoint_seconds)
 
 
@@ -75,6 +79,7 @@ def make_job(
     preset: str,
     seed: int,
     settings: dict[str, Any],
+    device: str = "auto",
 ) -> Job:
     """The training that these words mean."""
     own = own_parts(settings)
@@ -88,9 +93,10 @@ def make_job(
     dataset = load(data, augment=words)
     if dataset.augmentation is None and preset_cutout(space, preset, settings):
         settings = {**settings, "cutout": 0}  # images that nobody declared to bear random changes get none unasked
-    resolved = settings_for(space, preset, **settings)
+    resolved, chosen = settings_for(space, preset, **settings), choose_device(device)
+    check_precision(resolved.precision, chosen)
     tell_augmentation(dataset, applied=resolved.augment, cutout=resolved.cutout)
-    return Job(space, arch, dataset, resolved, checked_seed(seed), file, own)
+    return Job(space, arch, dataset, resolved, checked_seed(seed), file, own, str(chosen))
 
 
 def preset_cutout(space: Space, preset: str, settings: Mapping[str, Any]) -> bool:
@@ -127,9 +133,20 @@ def run_job(
     folder, about = Path(out), job.about()
     finished = ranks.of_first(lambda: finished_result(folder, about))
     if finished is None:
-        begun = {**about, "threads": threads, "slices": slices, "space_options": job.space.options}
-        threads, slices = ranks.of_first(lambda: _begin(folder, begun))
+        beside = {
+            "threads": threads,
+            "slices": slices,
+            "device": job.device,
+            "space_options": job.space.options,
+        }
         run = RunFolder(folder)
+
+        def begin() -> tuple[int, int]:
+            nonlocal run
+            run = _begin(folder, about, beside, job.file)
+            return int(run.about["threads"]), int(run.about.get("slices", 1))
+
+        threads, slices = ranks.of_first(begin)
         with writing(run, ranks), torch_threads(threads):
             finished = ranks.of_first(lambda: finished_result(folder, about))
             if finished is None:
@@ -182,7 +199,8 @@ def load_trained(folder: str | Path, *, space: Space | None = None) -> nn.Module
     if run.result is None or state is None:
         raise RequestError(f"the training in {run.path} is not finished; train it again to go on")
     about = run.about
-    space = load_space(about["space"], **about.get("space_options", {})) if space is None else space
+    if space is None:
+        space = load_space(named_again(run.path, about, str(about["space"]), None), **about.get("space_options", {}))
     settings = TrainSettings(**about["settings"])
     extra = {"auxiliary": True} if settings.auxiliary else {}
     inputs, classes = tuple(about["data"]["inputs"]), len(about["data"]["classes"])
@@ -197,13 +215,18 @@ def _train_in(run: RunFolder, trainer: Trainer, progress: Progress | None, check
     if state is not None:
         with ranks.together():
             trainer.restore(state)
+        # The checkpoint has the rows too, so whatever became of the file is mended.
         ranks.of_first(lambda: run.write_history([asdict(row) for row in trainer.rows]))
+    else:
+        ranks.of_first(lambda: run.resume_history(0))
     for row in trainer.rows:
         _tell(progress, row)
     saved = time.monotonic()
 
     def save() -> None:
         nonlocal saved
+        # Here all ranks come to see a loss that is not finite; below the first one is by itself.
+        trainer.settle()
         mark = f"{trainer.epoch:04d}-{trainer.step:06d}"
         ranks.of_first(lambda: run.save(trainer.state(), mark=mark))
         saved = time.monotonic()
@@ -215,16 +238,26 @@ def _train_in(run: RunFolder, trainer: Trainer, progress: Progress | None, check
 
     while not trainer.done:
         row = trainer.run_epoch(after_step)
+        with ranks.together():
+            if ranks.first:
+                run.append_history(asdict(row))
         save()
-        ranks.of_first(lambda: run.write_history([asdict(row) for row in trainer.rows]))
         _tell(progress, row)
     result = trainer.result(str(run.path))
     ranks.of_first(lambda: run.write_result(result.to_dict()))
     return result
 
 
-def _begin(folder: Path, about: dict[str, Any]) -> tuple[int, int]:
-    """Make the run, or find the unfinished one that is there; the threads and slices with which it was begun."""
+def moved(folder: str | Path, device: str) -> str | None:
+    """What to tell a user whose unfinished training in this folder goes on on another kind of device; else None."""
+    if not (Path(folder) / "run.json").is_file():
+        return None
+    run = RunFolder.open(folder, kind="train")
+    return None if run.result is not None else moved_note(run.about.get("device", "cpu"), str(choose_device(device)))
+
+
+def _begin(folder: Path, about: dict[str, Any], beside: dict[str, Any], file: str | None) -> RunFolder:
+    """The run to write: a new one, or the unfinished one that is there."""
     if (folder / "run.json").is_file():
         run = RunFolder.open(folder, kind="train")
         then, now = run.about.get("versions"), versions()
@@ -233,9 +266,8 @@ def _begin(folder: Path, about: dict[str, Any]) -> tuple[int, int]:
                 f"{folder} was begun with {_differences(then, now)}; the rest of it would not be the same training: "
                 "delete it or choose another --out"
             )
-    else:
-        run = RunFolder.create(folder, kind="train", about=about)
-    return int(run.about["threads"]), int(run.about.get("slices", 1))
+        return run
+    return RunFolder.create(folder, kind="train", about={**about, **beside}, code=[file])
 
 
 def _differences(then: object, now: dict[str, str]) -> str:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nasight.architecture import Architecture
+from nasight.compute import to_host
 from nasight.data import Task
 from nasight.spaces import Alternatives, Group, Space, Supernet
 
@@ -207,10 +208,12 @@ def example_losses(
     losses, right = [], []
     for x, y in batches:
         logits = supernet(x, weights)
-        losses.append(asked.losses(logits, y).double())
-        right.append(asked.rows(logits, y, among).double())
+        losses.append(asked.losses(logits, y))
+        right.append(asked.rows(logits, y, among))
     supernet.train(training)
-    return torch.cat(losses).numpy(), torch.cat(right).numpy()
+    # Read once; a device may have no float64.
+    near = to_host((torch.cat(losses), torch.cat(right)))
+    return near[0].double().numpy(), near[1].double().numpy()
 
 
 def _contexts(

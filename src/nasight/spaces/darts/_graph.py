@@ -39,6 +39,10 @@ def read_graphs(text: str) -> dict[str, CellGraph] | None:
             return described(json.loads(text))
         except json.JSONDecodeError as error:
             raise RequestError(f"not JSON at line {error.lineno}, column {error.colno}: {error.msg}") from error
+        except (RecursionError, ValueError) as error:
+            if isinstance(error, RequestError):
+                raise
+            raise RequestError(f"not a description of cells: {error}") from error
     known = {name.lower(): name for name in POPULAR}
     if "(" in text or text.lower() in known:
         return {kind: to_graph(cell) for kind, cell in read(known.get(text.lower(), text)).items()}

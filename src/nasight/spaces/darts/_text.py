@@ -154,6 +154,8 @@ def _from_json(text: str) -> dict[str, Cell]:
         value = json.loads(text)
     except json.JSONDecodeError as error:
         raise RequestError(f"not JSON at line {error.lineno}, column {error.colno}: {error.msg}") from error
+    except (RecursionError, ValueError) as error:
+        raise RequestError(f"not a description of cells: {error}") from error
     return _cells(value, lambda _, entry: tuple(entry) if isinstance(entry, list) and len(entry) == 3 else None)
 
 

@@ -14,9 +14,14 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from nasight.spaces.fast._low import as_written, low_precision
+
 
 def depthwise(x: Tensor, kernel: Tensor, stride: int = 1, dilation: int = 1) -> Tensor:
     """conv2d of x (b, c, h, w) with kernel (c, 1, side, side), an odd side, padded to keep the size."""
+    if (low := low_precision(x)) is not None:
+        with as_written(x):
+            return depthwise(x.to(low), kernel.to(low), stride, dilation).float()
     if stride > 1 and dilation == stride:
         # Every pixel it reads is on the grid of the stride.
         x = x[:, :, ::stride, ::stride].contiguous(memory_format=torch.channels_last)

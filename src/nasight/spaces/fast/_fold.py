@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from nasight.spaces.fast._low import as_written, low_precision
 from nasight.spaces.fast._mix import EPSILON
 
 
@@ -118,6 +119,9 @@ class _NormalisedSum(torch.autograd.Function):
 
 def normalized_relu(x: Tensor, kernel: Tensor) -> Tensor:
     """relu(norm(x @ kernel^T)) of rows x (n, c) and a kernel (o, c)."""
+    if low_precision(x) is not None:
+        with as_written(x):
+            return normalized_relu(x.float(), kernel)
     out: Tensor = _NormalisedRelu.apply(x, kernel)  # type: ignore[no-untyped-call]
     return out
 
@@ -127,5 +131,8 @@ def add_normalized(start: Tensor, weight: Tensor, kernel: Tensor, inputs: Sequen
 
     `weight` is (k,), `kernel` (k, o, c), each of the k inputs (n, c).
     """
+    if low_precision(start) is not None:
+        with as_written(start):
+            return add_normalized(start.float(), weight, kernel, [x.float() for x in inputs])
     out: Tensor = _NormalisedSum.apply(start, weight, kernel, *inputs)  # type: ignore[no-untyped-call]
     return out

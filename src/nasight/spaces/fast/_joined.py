@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from nasight.spaces.fast._fold import Fold, bias, by_input, fold_norm, gradients
+from nasight.spaces.fast._low import as_written, low_precision
 from nasight.spaces.fast._mix import EPSILON, images, rows
 
 Weighted = tuple[Tensor, Tensor]
@@ -24,6 +25,7 @@ class _Joined(torch.autograd.Function):
         narrow_weight: Tensor | None,
         wide: Tensor | None,
         wide_weight: Tensor | None,
+        low: torch.dtype | None,
     ) -> Tensor:
         image = F.relu(node)
         x = rows(image)
@@ -32,7 +34,7 @@ class _Joined(torch.autograd.Function):
         if narrow is not None and narrow_weight is not None:
             fold = fold_norm(narrow[None, :, :, 0, 0], narrow_weight[None], [x])
         if wide is not None:
-            raw = F.conv2d(image, wide, padding=1)
+            raw = F.conv2d(image, wide, padding=1) if low is None else _convolved(image, wide, low)
             shift = bias(fold)[0] if isinstance(fold, Fold) else None
             out, mean, root = torch.native_batch_norm(raw, wide_weight, shift, None, None, True, 0.0, EPSILON)
             norm, out = (raw, mean, root), rows(out)
@@ -42,6 +44,7 @@ class _Joined(torch.autograd.Function):
             assert isinstance(fold, Fold)
             out = torch.addmm(bias(fold)[0], x, fold.map[0].t())
         ctx.save_for_backward(image, wide, wide_weight, *norm, *fold)
+        ctx.low = low
         return out
 
     @staticmethod
@@ -58,9 +61,12 @@ class _Joined(torch.autograd.Function):
             by_raw, by_wide_weight, by_bias = torch.ops.aten.native_batch_norm_backward(
                 images(grad, raw), raw, wide_weight, None, None, mean, root, True, EPSILON, [True, True, True]
             )
+            given = (by_raw, image, wide) if ctx.low is None else tuple(t.to(ctx.low) for t in (by_raw, image, wide))
             by_image, by_wide, _ = torch.ops.aten.convolution_backward(
-                by_raw, image, wide, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1, [True, True, False]
+                *given, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1, [True, True, False]
             )
+            if ctx.low is not None:
+                by_image, by_wide = by_image.float(), by_wide.float()
         if saved:
             fold, x = Fold(*saved), rows(image)
             by_bias = grad.sum(0) if by_bias is None else by_bias
@@ -73,7 +79,7 @@ class _Joined(torch.autograd.Function):
                 by_image = images(by_x, image)
             by_narrow, by_narrow_weight = found.kernel[0][:, :, None, None], found.weight[0]
         by_node = torch.ops.aten.threshold_backward(by_image, image, 0)
-        return by_node, by_narrow, by_narrow_weight, by_wide, by_wide_weight
+        return by_node, by_narrow, by_narrow_weight, by_wide, by_wide_weight, None
 
 
 def joined(node: Tensor, narrow: Weighted | None, wide: Weighted | None) -> Tensor:
@@ -83,5 +89,15 @@ def joined(node: Tensor, narrow: Weighted | None, wide: Weighted | None) -> Tens
     with its weight as the norm's scale. The 1x1 convolution is never normalized as an image: the statistics of a
     linear map follow from the mean and covariance of its input, so norm and weight fold into the kernel.
     """
-    out: Tensor = _Joined.apply(node, *(narrow or (None, None)), *(wide or (None, None)))  # type: ignore[no-untyped-call]
+    given, low = (*(narrow or (None, None)), *(wide or (None, None))), low_precision(node)
+    out: Tensor
+    if low is None:
+        out = _Joined.apply(node, *given, None)  # type: ignore[no-untyped-call]
+        return out
+    with as_written(node):
+        out = _Joined.apply(node.float(), *given, low)  # type: ignore[no-untyped-call]
     return out
+
+
+def _convolved(image: Tensor, wide: Tensor, low: torch.dtype) -> Tensor:
+    return F.conv2d(image.to(low), wide.to(low), padding=1).float()

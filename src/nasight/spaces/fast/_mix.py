@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from nasight.spaces.fast._low import as_written, low_precision
+
 EPSILON = 1e-5
 """Batch norm's own constant, for the places that fold it into a convolution."""
 
@@ -71,5 +73,8 @@ def weighted_sum(plain: Sequence[Tensor], weights: Tensor, weighted: Sequence[Te
     Autograd would write a product and a sum for each term, forward and backward; here each term is read once
     forward (an in-place axpy) and once backward (a dot product for its weight).
     """
+    if low_precision(weights) is not None:
+        with as_written(weights):
+            return weighted_sum([t.float() for t in plain], weights, [t.float() for t in weighted])
     out: Tensor = _WeightedSum.apply(weights, len(plain), *plain, *weighted)  # type: ignore[no-untyped-call]
     return out

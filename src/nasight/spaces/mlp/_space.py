@@ -22,6 +22,9 @@ SKIPS = ("0", "1")
 PARAMETRIZATIONS = ("standard", "ntk")
 
 
+MOST_LAYERS = 1_000
+
+
 class Mlp(Space):
     """Networks of `layers` weight matrices: an activation after each but the last, a skip over each inner one.
 
@@ -69,6 +72,8 @@ class Mlp(Space):
     ) -> None:
         if not isinstance(layers, int) or layers < 2:
             raise RequestError(f"layers must be a whole number of at least 2, got {layers!r}")
+        if layers > MOST_LAYERS:
+            raise RequestError(f"layers must be at most {MOST_LAYERS:,}, got {layers:.6g}")
         if parametrization not in PARAMETRIZATIONS:
             raise RequestError(f"parametrization must be one of {', '.join(PARAMETRIZATIONS)}, got {parametrization!r}")
         self.layers = layers

@@ -50,7 +50,7 @@ def _run(path: Path, place: str) -> Any:
     sys.path.insert(0, str(path.parent))
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[spec.name]
         raise RequestError(f"{place!r} cannot be run: {type(error).__name__}: {error}") from error
     finally:

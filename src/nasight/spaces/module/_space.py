@@ -85,7 +85,12 @@ class ModuleSpace(Space):
     def _fresh(self) -> nn.Module:
         if isinstance(self.model, nn.Module):
             return deepcopy(self.model)
-        model = self.model()
+        try:
+            model = self.model()
+        except RequestError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise RequestError(f"{_called(self.model)} cannot make a model: {type(error).__name__}: {error}") from error
         if not isinstance(model, nn.Module):
             raise RequestError(f"{_called(self.model)} must return an nn.Module, it returned {type(model).__name__}")
         return model

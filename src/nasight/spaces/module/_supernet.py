@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
+from nasight.errors import RequestError, RunError
 from nasight.spaces._groups import Group
 from nasight.spaces._placed import zeros_of
 from nasight.spaces._supernet import Supernet
@@ -36,6 +37,12 @@ class ModuleSupernet(Supernet):
             choice: Handed(label, row, tuple((zeros != 0).tolist()) if skip_zeros else None)
             for choice, label, row, zeros in zip(self.choices, group.rows, rows, known, strict=True)
         }
-        with handing(handed):
-            logits: Tensor = self.model(x)
+        try:
+            with handing(handed):
+                logits: Tensor = self.model(x)
+        except (RuntimeError, TypeError, IndexError, ValueError) as error:
+            if isinstance(error, RequestError | RunError) or "allocate" in str(error):
+                raise
+            first = str(error).partition("\n")[0]
+            raise RequestError(f"the model does not take a batch of shape {tuple(x.shape)}: {first}") from error
         return logits

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -112,7 +113,9 @@ class Answer:
         """The object that `nasight find --json` prints."""
         result = self.folder.result
         if result is None:
-            raise RequestError(f"the find in {self.path} is not finished; resume it: nasight find --resume {self.path}")
+            raise RequestError(
+                f"the find in {self.path} is not finished; resume it: nasight find --resume {quote(str(self.path))}"
+            )
         return result
 
     @property

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from torch import nn
 
-from nasight.compute import cores, is_remote
+from nasight.arguments import typed
+from nasight.compute import choose_device, cores, is_device, is_remote
 from nasight.data import Dataset, SentData, augment_text, read_augment, with_label
 from nasight.data import load as load_data
 from nasight.errors import RequestError
 from nasight.own import OwnParts
-from nasight.runs import DataRecord, RunFolder, data_of
+from nasight.runs import DataRecord, RunFolder, data_of, named_again
 from nasight.searching import chosen_space, method_row, read_count, read_milliseconds
 from nasight.spaces import Space
 from nasight.spaces import load as load_space
@@ -29,6 +29,7 @@ DEFAULT_SPACES = ("nasbench201", "mlp")
 """For images, and for vectors."""
 
 
+@typed
 def find(
     data: Any = "digits",
     *,
@@ -51,6 +52,7 @@ def find(
     data_folder: str | Path | None = None,
     overwrite: bool = False,
     progress: Event | None = None,
+    device: str = "auto",
     class_weights: str | None = None,
     loss: Callable[..., Any] | None = None,
     metric: str | Callable[..., Any] | None = None,
@@ -80,6 +82,8 @@ def find(
     data_folder : the folder of the data sets that have names.
     overwrite : replace a find that is in `out`.
     progress : called with the name of an event and its values.
+    device : where networks are trained and searched: "auto", "cpu", "cuda", "cuda:N" or "mps". On a device one process
+        works by default.
     class_weights : "balanced" lets every class count alike in the loss.
     loss, metric, optimizer, augment : functions of your own; see `nasight.OwnParts`. `augment` may also be words
         for random changes of images, such as "shift,flip" (by default those that help the baseline), and `metric`
@@ -98,6 +102,7 @@ def find(
     if target is not None and found.train_size(target) is None:
         raise RequestError(f"space {found.name!r} has no preset {target!r} to train for later")
     row = method_row(method or default_method(found))
+    chosen = choose_device(device)
     settings = FindSettings(
         space=name,
         space_options=options,
@@ -111,17 +116,19 @@ def find(
         max_params=read_count(max_params) if isinstance(max_params, str) else max_params,
         max_latency=read_milliseconds(max_latency) if isinstance(max_latency, str) else max_latency,
         level=level,
-        workers=workers or cores(),
+        workers=workers or (1 if is_device(chosen) else cores()),
         batch_size=32 if len(dataset.train_y) < 4_000 else 64,
         trainings=limit.trainings,
         epochs=epochs,
+        device=str(chosen),
         augment=checked_augment(augment, dataset) if isinstance(augment, str) else None,
         class_weights=class_weights,
     )
     about = {"settings": asdict(settings), "data": DataRecord.of(loaded).to_dict()}
     if own.names():
         about["own"] = own.names()
-    folder = RunFolder.create(out, kind="find", about=about, overwrite=overwrite)
+    code = [name, settings.baseline]
+    folder = RunFolder.create(out, kind="find", about=about, overwrite=overwrite, code=code)
     journal = Journal(folder.path)
     journal.put("budget 0", asdict(limit))
     try:
@@ -129,7 +136,7 @@ def find(
     except RequestError:
         if not any(key.startswith("training ") for key in journal):
             # Nothing was trained: there is nothing to resume.
-            shutil.rmtree(folder.path, ignore_errors=True)
+            folder.discard()
         raise
 
 
@@ -147,8 +154,8 @@ def resume_find(
     out: str | Path,
     *,
     budget: str | float | None = None,
-    space: Space | nn.Module | Callable[[], nn.Module] | None = None,
-    baseline: Callable[[], nn.Module] | None = None,
+    space: str | Space | nn.Module | Callable[[], nn.Module] | None = None,
+    baseline: str | Callable[[], nn.Module] | None = None,
     data: Any = None,
     executor: Executor | None = None,
     data_folder: str | Path | None = None,
@@ -158,6 +165,7 @@ def resume_find(
     """Go on with a find that was interrupted, or, with a budget such as "+20m", with one that has ended.
 
     A find with a model, arrays or functions of your own needs them again, as `space`, `baseline`, `data` and `own`.
+    Code in a file is named again too, as "FILE.py:NAME": a folder alone does not make it run.
     """
     folder = RunFolder.open(out, kind="find")
     try:
@@ -176,12 +184,19 @@ def resume_find(
         return Answer(folder.path)
     if space is None and settings.space == "module":
         raise RequestError(f"the find in {folder.path} is of a model of your own: give it again as space=")
-    found = load_space(settings.space, **settings.space_options) if space is None else load_space(space)
+    about = folder.about
+    if space is None or isinstance(space, str):
+        settings = replace(settings, space=named_again(folder.path, about, settings.space, space))
+    if settings.baseline is not None and (baseline is None or isinstance(baseline, str)):
+        kept = named_again(folder.path, about, settings.baseline, baseline, flag="--baseline")
+        settings = replace(settings, baseline=kept)
+    by_name = space is None or isinstance(space, str)
+    found = load_space(settings.space, **settings.space_options) if by_name else load_space(space)  # type: ignore[arg-type]
     loaded = data_of(folder, settings.data, data, data_folder=data_folder)
     dataset, sent = with_test_part(loaded), _sent(loaded, executor)
-    own = (own or OwnParts()).again(folder.about.get("own"), f"the find in {folder.path}")
-    given = baseline or settings.baseline
-    return Finder(folder, journal, settings, found, dataset, given, executor, progress, own, sent).run()
+    own = (own or OwnParts()).again(about.get("own"), f"the find in {folder.path}")
+    compared = settings.baseline if baseline is None or isinstance(baseline, str) else baseline
+    return Finder(folder, journal, settings, found, dataset, compared, executor, progress, own, sent).run()
 
 
 def _sent(data: Dataset, executor: Executor | None) -> SentData | None:

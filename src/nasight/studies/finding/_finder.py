@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
+from shlex import quote
 from statistics import mean
 from typing import Any
 
@@ -107,6 +108,7 @@ class FindSettings:
     batch_size: int
     trainings: int | None
     epochs: int | None
+    device: str = "cpu"
     augment: str | None = None
     """The random changes of images that were asked for; None: those that help the baseline."""
     class_weights: str | None = None
@@ -186,13 +188,15 @@ class Finder:
         try:
             return self._run()
         except KeyboardInterrupt:
-            raise Interrupted(f"stopped; resume with: nasight find --resume {self.folder.path}") from None
+            raise Interrupted(f"stopped; resume with: nasight find --resume {quote(str(self.folder.path))}") from None
 
     def _run(self) -> Answer:
         with ExitStack() as stack:
             stack.enter_context(self.folder.writing())
             data = self.sent or stack.enter_context(shared(self.data))
-            self.trainings = Trainings(self.spaces, data, own=self.own, class_weights=self.s.class_weights)
+            self.trainings = Trainings(
+                self.spaces, data, device=self.s.device, own=self.own, class_weights=self.s.class_weights
+            )
             self.searches = Searches(self.searched, data, self.own)
             executor = self.executor
             # A model that is no file's cannot be sent to other processes.
@@ -466,6 +470,7 @@ class Leg:
                     "size": dict(self.s.search_size),
                     "seed": self.seed + k,
                     "threads": 1,
+                    "device": self.s.device,
                     "preset": "tiny",
                     "augment": self.recipe.augmentation != "none",
                     **_given(class_weights=self.s.class_weights),
@@ -503,7 +508,7 @@ class Leg:
         if many or (self.budget.seconds or math.inf) < JUDGING_SECONDS:
             return close_seconds(self.space, run, self.f.allowed)
         try:
-            decisions = explain(run, data=self.data, examples=JUDGED_BY).decisions
+            decisions = explain(run, data=self.data, examples=JUDGED_BY, device=self.s.device).decisions
         except (RequestError, RunError):
             return []
         self.f.clock.keep()
@@ -521,7 +526,15 @@ class Leg:
         self._proposer(f"{len(drawn)} architectures are scored")
         executor = self.f.workers.executor
         archs = [p.architecture for p in drawn]
-        found = score(self.space, "naswot", self.data, architectures=archs, executor=executor, workers=1)
+        found = score(
+            self.space,
+            "naswot",
+            self.data,
+            architectures=archs,
+            executor=executor,
+            workers=1,
+            device=self.s.device,
+        )
         self.f.clock.keep()
         values = zip(found.architectures, found.goodness("naswot"), strict=True)
         return {text: value for text, value in values if text not in found.failed and math.isfinite(value)}

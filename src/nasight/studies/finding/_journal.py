@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from nasight.errors import RequestError
+from nasight.runs import JournalLine, append, checked_object, read_lines
 from nasight.studies.finding._race import Outcome
 
 NAME = "journal.jsonl"
@@ -27,16 +26,8 @@ class Journal:
         self.path = folder / NAME
         self._values: dict[str, Any] = {}
         if self.path.exists():
-            content = self.path.read_bytes()
-            whole = content[: content.rfind(b"\n") + 1]
-            if whole != content:
-                _replace(self.path, whole)
-            for number, line in enumerate(whole.splitlines(), 1):
-                try:
-                    row = json.loads(line)
-                    self._values[row["key"]] = row["value"]
-                except (ValueError, KeyError, TypeError) as error:
-                    raise RequestError(f"{self.path} is damaged in line {number}") from error
+            rows = read_lines(self.path, lambda value, what: checked_object(value, JournalLine, what))
+            self._values = {row["key"]: row["value"] for row in rows}
 
     def __contains__(self, key: str) -> bool:
         return key in self._values
@@ -53,10 +44,7 @@ class Journal:
     def put(self, key: str, value: Any) -> None:
         """Keep a value; it is on the disk when this returns."""
         line = json.dumps({"key": key, "value": value}, allow_nan=False) + "\n"
-        with self.path.open("ab") as file:
-            file.write(line.encode())
-            file.flush()
-            os.fsync(file.fileno())
+        append(self.path, line.encode())
         self._values[key] = json.loads(line)["value"]
 
     def decide(self, key: str, value: Callable[[], Any]) -> Any:
@@ -64,12 +52,6 @@ class Journal:
         if key not in self._values:
             self.put(key, value())
         return self._values[key]
-
-
-def _replace(path: Path, content: bytes) -> None:
-    beside = path.with_suffix(".new")
-    beside.write_bytes(content)
-    beside.replace(path)
 
 
 def outcome_to_json(outcome: Outcome | None) -> dict[str, Any] | None:

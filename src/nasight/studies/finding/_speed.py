@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from nasight.compute import synchronize, to_device
 from nasight.data import Dataset
 from nasight.kernels import score
 from nasight.reproducible import torch_threads
@@ -44,14 +45,19 @@ class Probe:
             # A reference may have an option that is not searched, and then is not scored.
             archs = [arch for arch in archs if arch in space]
             start = time.perf_counter()
-            score(space, "naswot", data, architectures=archs, workers=1)
+            score(space, "naswot", data, architectures=archs, workers=1, device=trainings.device)
             scored = (time.perf_counter() - start) / max(len(archs), 1)
         return Speed(fmean(each), search, scored)
 
     def _training(self, request: Request) -> float:
         trainer = Trainer(self.trainings.job(request))
         trainer.set_rates()
-        return _per_step(trainer.take_step, min(STEPS, trainer.loader.steps)) / trainer.loader.batch_size
+
+        def step() -> None:
+            trainer.take_step()
+            synchronize(trainer.device)
+
+        return _per_step(step, min(STEPS, trainer.loader.steps)) / trainer.loader.batch_size
 
     def _supernet(self, space: Space, data: Dataset) -> float:
         """Seconds per image of a forward and a backward pass of the supernet."""
@@ -59,11 +65,15 @@ class Probe:
         relaxation, batch = row.relaxation, row.schedule.batch_size
         edges, size = relaxation.edges, dict[str, Any](self.size)
         supernet = space.supernet(data.inputs, data.n_classes, edges=edges, partial=relaxation.partial, **size)
+        device = torch.device(self.trainings.device)
+        supernet.to(device)
         weights = {g.name: g.uniform().requires_grad_() for g in space.groups(edges=edges)}
-        x, y = torch.randn(batch, *data.inputs), data.train_y[torch.arange(batch) % len(data.train_y)]
+        y = data.train_y[torch.arange(batch) % len(data.train_y)]
+        x, y = to_device((torch.randn(batch, *data.inputs), y), device)
 
         def step() -> None:
             data.task.loss(supernet(x, weights), y).backward()  # type: ignore[no-untyped-call]
+            synchronize(device)
 
         return _per_step(step, STEPS) / batch
 

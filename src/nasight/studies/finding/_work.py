@@ -78,6 +78,7 @@ class Trainings:
     data: str | SentData
     """The folder where `shared` laid it out, or what another machine needs to load it."""
     threads: int = 1
+    device: str = "cpu"
     own: OwnParts = field(default_factory=OwnParts)
     class_weights: str | None = None
     _loaded: dict[str, Space] = field(default_factory=dict, compare=False, repr=False)
@@ -112,7 +113,7 @@ class Trainings:
             class_weights=self.class_weights,
         )
         arch = space.reference if request.space == BOOSTING else read_architecture(space, request.architecture)
-        return Job(space, arch, data, settings, request.seed, own=self.own)
+        return Job(space, arch, data, settings, request.seed, own=self.own, device=self.device)
 
     def __call__(self, request: Request) -> Any:
         """The outcome, or None where the training failed; from another machine it comes with the folder it wrote."""

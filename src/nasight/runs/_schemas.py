@@ -1,0 +1,405 @@
+"""What each file that nasight writes holds: the one description that every reader checks a file against.
+
+Keys that are not listed are left alone, so that files of other versions stay readable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Count = Annotated[int, Field(ge=0, lt=2**53)]
+Size = Annotated[int, Field(ge=1, lt=2**31)]
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Options = dict[str, Any]
+Weights = dict[str, list[float] | list[list[float]]]
+
+
+class File(BaseModel):
+    """A file, or a part of one, as it stands there: nothing is converted."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+
+class DataPart(File):
+    """What run.json keeps of the data."""
+
+    name: str
+    fingerprint: str
+    inputs: Annotated[list[Size], Field(max_length=8)] = []
+    classes: Annotated[list[str], Field(max_length=2**20)] = []
+
+
+class RunFile(File):
+    """run.json: what was asked for."""
+
+    format: int
+    kind: str
+    created: str
+    versions: dict[str, str] = {}
+    settings: Options = {}
+    sources: dict[str, Digest] = {}
+    """Code of the user's own that the run was made with: "FILE.py:NAME" -> the checksum of its file."""
+
+
+class WithSettings(RunFile):
+    settings: Options
+
+
+class WithData(WithSettings):
+    data: DataPart
+
+
+class TrainFile(WithData):
+    """run.json of a training."""
+
+    space: str
+    architecture: str
+    seed: Count
+    threads: Size
+    slices: Size = 1
+    space_options: Options = {}
+
+
+class HistoryPart(File):
+    """The part of history.jsonl that belongs to a checkpoint."""
+
+    rows: Count
+    bytes: Count
+    sha256: Digest
+
+
+class CheckpointPart(File):
+    """One checkpoint."""
+
+    checkpoint: Annotated[str, Field(pattern=r"^checkpoint-[\w-]+\.pt$")]
+    sha256: Digest
+    mark: str = ""
+    history: HistoryPart | None = None
+
+
+class StateFile(CheckpointPart):
+    """state.json: the checkpoint that counts, the one before it, and the result that follows from it."""
+
+    before: CheckpointPart | None = None
+    result: Digest | None = None
+
+
+class SearchRow(File):
+    """An epoch of a search."""
+
+    epoch: Count
+    valid_accuracy: float
+    discrete_accuracy: float | None
+    drop: float | None = None
+    entropy: float
+    entropies: dict[str, float]
+    architecture: str
+    unusable: str | None = None
+    weights: Weights
+    lr: float
+    arch_lr: float
+    seconds: float
+
+
+class SearchResult(File):
+    """The end of a search."""
+
+    run: str
+    space: str
+    method: str
+    objective: str
+    data: str
+    seed: Count
+    epochs: Count
+    architecture: str
+    accuracy: float | None
+    unusable: str | None = None
+    entropy: float | None
+    seconds: float
+    weights: Weights = {}
+    constraint: Constraint | None = None
+    scored: Count = 0
+    forms: Count = 0
+    candidates: list[Candidate] = []
+
+
+class Candidate(File):
+    """An architecture that a search without training has trained."""
+
+    architecture: str
+    accuracy: float
+
+
+class FreeArchitecture(File):
+    """What a search would have taken without its limit."""
+
+    architecture: str
+    params: int | None
+    latency: float | None = None
+
+
+class Constraint(File):
+    """What the limits of a search led to."""
+
+    size: dict[str, int]
+    unconstrained: FreeArchitecture
+    max_params: int | None
+    max_latency: float | None = None
+    params: int
+    latency: float | None = None
+    sure: float
+    candidates: list[Any]
+
+
+class TrainRow(File):
+    """An epoch of a training."""
+
+    epoch: Count
+    train_loss: float
+    train_accuracy: float
+    test_loss: float
+    test_accuracy: float
+    lr: float
+    seconds: float
+
+
+class TrainResult(File):
+    """The end of a training."""
+
+    space: str
+    architecture: str
+    data: str
+    seed: Count
+    accuracy: float
+    loss: float
+    judged_by: str
+    parameters: Count
+    epochs: Count
+    seconds: float
+    curve: Annotated[list[TrainRow], Field(min_length=1)]
+    out: str | None = None
+    multiply_adds: Count | None = None
+
+
+class SelectScores(File):
+    configs: list[Count]
+    accuracy: list[float | None]
+    loss: list[float | None]
+
+
+class SelectRow(File):
+    """A solver call of a selection."""
+
+    calls: Count
+    seconds: float
+    incumbent: Count
+    config: Options
+    validation: str
+    validation_accuracy: float
+    test_accuracy: float | None
+    oracle_test_accuracy: float | None
+    scores: SelectScores
+
+
+class SelectResult(File):
+    """The end of a selection."""
+
+    run: str | None
+    config: Options
+    validation: str
+    validation_accuracy: float
+    test_accuracy: float | None
+    oracle_test_accuracy: float | None
+    calls: Count
+    configs: Count
+    seconds: float
+    peak_bytes: Count
+
+
+class ScoreLine(File):
+    """What scores.jsonl keeps of one form."""
+
+    form: str
+    architecture: str
+    scores: dict[str, float]
+    seconds: dict[str, float]
+    failed: dict[str, str]
+
+
+class ScoreRequest(File):
+    """request.json: the last call on a folder of scores."""
+
+    metrics: Annotated[list[str], Field(min_length=1)]
+    sample: int | None
+    all_distinct: bool
+    architectures: list[str] | None = None
+
+
+class ScoreSettings(File):
+    """The settings of a folder of scores."""
+
+    space: str
+    space_options: Options
+    size: dict[str, int]
+    data: str
+    batch: int | None
+    resolution: int | None
+    seed: Count
+
+
+class ScoreFile(RunFile):
+    settings: ScoreSettings  # type: ignore[assignment]
+
+
+class TrialRow(File):
+    """A trial of a race."""
+
+    trial: Count
+    spent: float
+    trainings: Count
+    steps: list[Annotated[list[Any], Field(min_length=3, max_length=3)]]
+
+
+class TrialsFile(File):
+    """trials/METHOD-N.json."""
+
+    method: str
+    trials: list[TrialRow]
+
+
+class LandscapeRow(File):
+    """A row of a landscape."""
+
+    row: Count
+    losses: list[float | None]
+    variances: list[float | None]
+
+
+class JournalLine(File):
+    """A line of the journal of a find."""
+
+    key: str
+    value: Any
+
+
+class Side(File):
+    architecture: str
+    parameters: Count
+    accuracy: float
+    accuracies: list[float]
+    kind: str
+
+
+class FindResult(File):
+    """The end of a find."""
+
+    run: str
+    space: str
+    data: str
+    architecture: str
+    parameters: Count
+    accuracy: float
+    accuracies: list[float]
+    baseline: Side
+    difference: float
+    interval: Annotated[list[float], Field(min_length=2, max_length=2)]
+    level: float
+    better: bool | None
+    take: str
+    trained: str
+    taken_from: str
+    sentence: str
+    front: list[Options]
+
+
+class CellResult(File):
+    training: Options
+
+
+class KeptIterate(File):
+    """The iterate that a search has set aside to return."""
+
+    supernet: Options
+    params: Options
+
+
+class EngineState(File):
+    """The moving parts of a search."""
+
+    supernet: Options
+    params: Options
+    weight_optimizer: Options
+    arch_optimizer: Options | None
+    tallies: dict[str, Annotated[list[Any], Field(min_length=3, max_length=3)]]
+    kept: KeptIterate | None
+    stage: Count = 0
+    size: dict[str, int] = {}
+    memory: Options = {}
+
+
+class SearchCheckpoint(File):
+    engine: EngineState
+    epoch: Count
+    step: Count
+    seconds: float
+
+
+class TrainCheckpoint(File):
+    network: Options
+    epoch: Count
+    step: Count
+    loss: float
+    correct: float
+    seconds: float
+    rows: list[TrainRow]
+
+
+class IncumbentPart(File):
+    config: Count
+    alone: bool
+    accuracy: float
+    loss: float
+    dimension: Count
+    seed: Count
+    test: float | None
+
+
+class SelectCheckpoint(File):
+    calls: Count
+    peak_bytes: Count
+    incumbent: IncumbentPart
+
+
+class CellCheckpoint(File):
+    network: Options
+
+
+for _model in (SearchResult, Constraint):
+    _model.model_rebuild()
+
+
+@dataclass(frozen=True)
+class KindOfRun:
+    """The schemas of a kind of run."""
+
+    about: type[RunFile] = RunFile
+    row: type[File] | None = None
+    result: type[File] | None = None
+    checkpoint: type[File] | None = None
+
+
+KINDS: Mapping[str, KindOfRun] = {
+    "search": KindOfRun(WithData, SearchRow, SearchResult, SearchCheckpoint),
+    "train": KindOfRun(TrainFile, TrainRow, TrainResult, TrainCheckpoint),
+    "select": KindOfRun(WithData, SelectRow, SelectResult, SelectCheckpoint),
+    "score": KindOfRun(ScoreFile),
+    "race": KindOfRun(WithSettings),
+    "landscape": KindOfRun(WithSettings, LandscapeRow),
+    "convergence": KindOfRun(WithSettings),
+    "cell": KindOfRun(WithSettings, None, CellResult, CellCheckpoint),
+    "find": KindOfRun(WithData, None, FindResult),
+}
