@@ -42,9 +42,9 @@ from nasight.features import (
     select,
     split,
 )
+from nasight.features._bags import Bag
 from nasight.features._families import FittedNgrams, NgramFamily
 from nasight.features._methods import Call
-from nasight.features._ngrams import Bag
 from nasight.features._settings import resolve
 from nasight.features._tokens import TOKENS
 from nasight.report import Panel, Series, panels_svg

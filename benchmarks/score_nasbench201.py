@@ -24,7 +24,7 @@ from nasight.kernels import Scores, best_forms, score
 from nasight.tables import DATASETS, Table
 from nasight.tables import load as load_table
 
-METRICS = ("eigen", "eigen-min", "knas", "knas-mean", "naswot", "te-nas", "nasi", "params", "flops")
+METRICS = ("eigen", "eigen-min", "knas", "knas-mean", "knas-released", "naswot", "te-nas", "nasi", "params", "flops")
 KEPT = (1, 5, 20)
 
 

@@ -83,6 +83,28 @@ def test_variants_are_trained_alike_and_a_second_call_reads_them(
 
 
 @pytest.mark.slow
+def test_adapted_cells_are_trained_beside_their_originals_and_random_connections(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = [*FAST[:-1], "2", "--workers", "1", "--variants", "1", "--out", str(tmp_path / "a")]
+    assert run("cell", "--adapted", "NASNet,SNAS", *small, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [row["name"] for row in found["adapted"]] == ["NASNet", "SNAS"]
+    assert [(row["name"], row["index"]) for row in found["accuracies"]] == [
+        ("NASNet", 0),
+        ("NASNet", 1),
+        ("SNAS", 0),
+        ("SNAS", 1),
+    ]
+    assert len(found["trainings"]) == 12
+    ElementTree.fromstring(Path(found["accuracies_svg"]).read_text())
+    assert run("cell", "--adapted", "NASNet,SNAS", *small) == 0
+    shown = capsys.readouterr()
+    assert "finished" not in shown.err
+    assert "95 % interval" in shown.out
+
+
+@pytest.mark.slow
 def test_a_landscape_is_mapped_around_a_network_that_is_trained_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -106,6 +128,11 @@ def test_a_landscape_is_mapped_around_a_network_that_is_trained_once(
         (["DARTS_V2", "--variants", "2", "--kind", "x"], "connections or operations, got 'x'"),
         (["DARTS_V2", "--variants", "2", "--lr", "fast"], "--lr must be numbers joined by commas, got 'fast'"),
         (["DARTS_V2", "--variants", "2", "--landscape"], "one of --variants and --landscape"),
+        ([], "give one cell, or several with --adapted"),
+        (["SNAS", "--adapted", "all"], "give one cell, or several with --adapted"),
+        (["--adapted", "SNAS,,ENAS"], "joined by commas, or all, got 'SNAS,,ENAS'"),
+        (["--adapted", "SNAS", "--kind", "operations"], "--adapted trains cells, their widest forms"),
+        (["--adapted", "SNAS", "--regularize"], "8x8 are too small for the auxiliary head"),
         (["DARTS_V2", "--variants", "2", "--seeds", "0"], "--seeds must be at least 1, got 0"),
     ],
 )

@@ -123,7 +123,7 @@ def test_an_unknown_name_gets_the_known_ones(name: str, sentence: str) -> None:
 
 def test_what_is_here_is_listed_with_its_size(mnist: Path) -> None:
     rows = {row.name: row for row in available(mnist)}
-    assert list(rows) == ["digits", "fashion-mnist", "mnist", "cifar-10"]
+    assert list(rows) == ["digits", "fashion-mnist", "mnist", "cifar-10", "cifar-100", "imagenet16-120"]
     assert rows["digits"].here
     assert rows["mnist"].where == str(mnist / "mnist")
     assert rows["mnist"].size == sum(path.stat().st_size for path in (mnist / "mnist").iterdir())

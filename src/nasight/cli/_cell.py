@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from nasight.cli._cell_adapted import adapted_cells, adapted_text, first_of
 from nasight.cli._cell_text import comparison_table, design_object, design_text
 from nasight.cli._shared import Cluster, DataFolder, Device, Json, counting, examples, option, plain
 from nasight.errors import RequestError
@@ -24,12 +25,13 @@ EXAMPLES = examples(
     "nasight cell DARTS_V2 --widest",
     "nasight cell DARTS_V2 --landscape --data digits --out runs/l",
     "nasight cell DARTS_V2 --variants 13 --kind connections --data cifar-10 --examples 5000 --out runs/v",
+    "nasight cell --adapted all --data cifar-10 --regularize --epochs 600 --channels 36 --cells 20 --seeds 8",
 )
 
 
 def cell(
     what: Annotated[
-        str,
+        str | None,
         typer.Argument(
             help=plain(
                 "A published cell by name, a Genotype(...), a NAS-Bench-201 string, a JSON file of [node, input, "
@@ -37,7 +39,15 @@ def cell(
             ),
             metavar="NAME|TEXT|FILE|RUN",
         ),
-    ],
+    ] = None,
+    adapted: Annotated[
+        str | None,
+        option(
+            "Train these cells and their widest forms alike, and --variants of each (names joined by commas, or all: "
+            "the five of the paper's Table 1).",
+            metavar="NAMES",
+        ),
+    ] = None,
     widest: Annotated[
         bool, typer.Option("--widest", help="The widest, shallowest cell with the same operations.")
     ] = False,
@@ -60,6 +70,9 @@ def cell(
     test_examples: Annotated[int | None, option("At most this many test examples.", metavar="N")] = None,
     evaluations: Annotated[int, typer.Option(help="Points of a curve per epoch.", metavar="N")] = 1,
     augment: Annotated[bool, typer.Option("--augment", help="Augment images as their data set declares.")] = False,
+    regularize: Annotated[
+        bool, typer.Option("--regularize", help="Augment with cutout 16, auxiliary head, drop path to 0.2 (Table 1).")
+    ] = False,
     target_loss: Annotated[
         float | None, option("Count steps to this test loss (default: one that all reach).", metavar="LOSS")
     ] = None,
@@ -85,13 +98,15 @@ def cell(
 ) -> None:
     """Draw a cell, say how wide and deep it is among all cells of its space, and train its variants alike."""
     from nasight.anatomy import read_cells
-    from nasight.anatomy import widest as adapted
+    from nasight.anatomy import widest as widened
     from nasight.spaces import load
     from nasight.studies import Protocol
 
-    design = read_cells(what)
-    if variants is None and not landscape:
-        shown = adapted(design) if widest else design
+    if (what is None) == (adapted is None):
+        raise RequestError("give one cell, or several with --adapted; nasight cell --help has examples")
+    design = read_cells(what or first_of(adapted or ""))
+    if variants is None and not landscape and adapted is None:
+        shown = widened(design) if widest else design
         drawn = None if out is None else _draw(shown, _drawing_path(shown, out))
         found = {**design_object(shown), "svg": drawn}
         typer.echo(json.dumps(found) if as_json else design_text(found))
@@ -105,11 +120,31 @@ def cell(
         test_examples=test_examples,
         evaluations=evaluations,
         augment=augment,
+        regularize=regularize,
     )
     if seeds < 1:
         raise RequestError(f"--seeds must be at least 1, got {seeds}")
+    if adapted is not None:
+        if landscape or widest or kind != "connections" or which is not None or distinct_inputs:
+            raise RequestError("--adapted trains cells, their widest forms and, with --variants, random connections")
+        found = adapted_cells(
+            adapted,
+            data,
+            protocol,
+            _rates(lr),
+            random=variants or 0,
+            seeds=seeds,
+            variant_seed=seed,
+            out=out,
+            data_folder=data_folder,
+            workers=workers,
+            cluster=cluster,
+            device=device,
+        )
+        typer.echo(json.dumps(found) if as_json else adapted_text(found))
+        return
     if variants is None:
-        shown = adapted(design) if widest else design
+        shown = widened(design) if widest else design
         found = _landscape(
             shown, data, protocol, _rates(lr)[0], points, seed, out, data_folder, workers, cluster, device
         )
@@ -118,7 +153,7 @@ def cell(
     if landscape:
         raise RequestError("give one of --variants and --landscape")
     chosen = _variants(design, variants, kind, which, distinct_inputs, seed)
-    designs = [design, *([replace(adapted(design), name=f"{design.name} widest")] if widest else []), *chosen]
+    designs = [design, *([replace(widened(design), name=f"{design.name} widest")] if widest else []), *chosen]
     folder = out or f"runs/{_file_name(design.name)}-{kind}"
     compared = _train(designs, data, protocol, _rates(lr), range(seeds), folder, data_folder, workers, cluster, device)
     found = {

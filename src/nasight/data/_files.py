@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,14 +10,17 @@ from urllib.parse import parse_qs, urlencode
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from nasight.arguments import typed
 from nasight.data._arrays import examples, from_arrays
 from nasight.data._augment import EARLIER, assumed_earlier, augment_text, read_augment
 from nasight.data._cache import Site, cached, signature
+from nasight.data._cifar100 import CIFAR_100_FILES, read_cifar_100
 from nasight.data._dataset import Dataset
 from nasight.data._derive import resized
 from nasight.data._formats import read_cifar_set, read_idx_set
+from nasight.data._imagenet16 import IMAGENET16_FILES, read_imagenet16
 from nasight.data._maps import open_map
 from nasight.data._npz import read_npz
 from nasight.data._objects import load_object
@@ -40,6 +44,14 @@ from nasight.errors import RequestError
 from nasight.notes import note
 from nasight.reproducible import generator_for
 
+Reader = Callable[[list[Path]], tuple[NDArray[Any], ...]]
+"""From the files of a set to images, labels, test images and test labels."""
+READERS: dict[tuple[str, ...], Reader] = {
+    CIFAR_FILES: read_cifar_set,
+    CIFAR_100_FILES: read_cifar_100,
+    IMAGENET16_FILES: read_imagenet16,
+}
+"""By the files of a set; the others are IDX files."""
 PARTS = ("train_x", "train_y", "test_x", "test_y")
 
 
@@ -70,14 +82,14 @@ def load(
 
     Parameters
     ----------
-    source : a name (digits, fashion-mnist, mnist, cifar-10, or one that was registered); a path to an .npz file (x, y
-        and optionally x_test, y_test), to a folder of photos (class/file, or train/class/file with val/class/file and
-        test/class/file), to a .csv or .tsv file of paths and labels, to a table (.csv, .tsv, .jsonl, .parquet; or a
-        folder with train and test ones) or to anything in a registered format; arrays (x, y) or (x, y, x_test, y_test);
-        a frame of pandas or polars, or two, the second to test with; a `torch.utils.data.Dataset` or `DataLoader` of
-        (x, y), or two; a `datasets.Dataset`; or a data set, which is returned as it is. A name wins over a path of the
-        same spelling: write ./mnist for the folder. The label and the task can be part of a path:
-        rows.csv#label=price&task=numbers.
+    source : a name (digits, fashion-mnist, mnist, cifar-10, cifar-100, imagenet16-120, or one that was registered); a
+        path to an .npz file (x, y and optionally x_test, y_test), to a folder of photos (class/file, or
+        train/class/file with val/class/file and test/class/file), to a .csv or .tsv file of paths and labels, to a
+        table (.csv, .tsv, .jsonl, .parquet; or a folder with train and test ones) or to anything in a registered
+        format; arrays (x, y) or (x, y, x_test, y_test); a frame of pandas or polars, or two, the second to test with;
+        a `torch.utils.data.Dataset` or `DataLoader` of (x, y), or two; a `datasets.Dataset`; or a data set, which is
+        returned as it is. A name wins over a path of the same spelling: write ./mnist for the folder. The label and
+        the task can be part of a path: rows.csv#label=price&task=numbers.
     folder : where the files of named data sets are; $NASIGHT_DATA or the user's cache by default.
     resolution : pixels per side of all images; by default the size they have, and at most 64 where photos differ.
     fit : how photos of other proportions are brought to it: "crop" (the middle, the default), "pad" or "stretch".
@@ -215,7 +227,7 @@ def find(source: DataSource, root: Path) -> Path | None:
 def read_named(source: DataSource, place: Path) -> Dataset:
     """The data set whose files are in `place`."""
     paths = [path for path in source.paths(place).values() if path]
-    read = read_cifar_set if source.files == CIFAR_FILES else read_idx_set
+    read = READERS.get(source.files, read_idx_set)
 
     def fill(site: Site) -> dict[str, Any]:
         for name, array in zip(PARTS, read(paths), strict=True):
@@ -239,14 +251,20 @@ def _load_named(source: DataSource, root: Path, folder: str | Path | None) -> Da
     for candidate in source.places(root):
         absent = [file for file, path in source.paths(candidate).items() if path is None]
         if len(absent) < len(source.files):
-            raise RequestError(
-                f"data set {source.name!r} in {candidate} lacks {absent[0]}; get it with `{_command(source, folder)}`"
-            )
+            raise RequestError(f"data set {source.name!r} in {candidate} lacks {absent[0]}; {_how(source, folder)}")
     looked = " or ".join(map(str, source.places(root)))
-    raise RequestError(f"data set {source.name!r} is not in {looked}; get it with `{_command(source, folder)}`")
+    raise RequestError(f"data set {source.name!r} is not in {looked}; {_how(source, folder)}")
+
+
+def _how(source: DataSource, folder: str | Path | None) -> str:
+    if source.downloads is None:
+        return f"its owner has it at {source.address}: put {', '.join(source.files[:1])} to {source.files[-1]} there"
+    return f"get it with `{_command(source, folder)}`"
 
 
 def _command(source: DataSource, folder: str | Path | None) -> str:
+    if source.downloads is None:
+        return f"an account at {source.address}"
     return f"nasight data get {source.name}" + (f" --folder {folder}" if folder is not None else "")
 
 

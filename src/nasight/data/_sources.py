@@ -9,6 +9,10 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from nasight.data._augment import Augment
+from nasight.data._cifar100 import CIFAR_100_FILES
+from nasight.data._cifar100 import CLASSES as CIFAR_100_CLASSES
+from nasight.data._imagenet16 import CLASSES as IMAGENET16_CLASSES
+from nasight.data._imagenet16 import IMAGENET16_FILES
 from nasight.errors import RequestError
 
 DIGITS = tuple("0123456789")
@@ -25,7 +29,8 @@ CIFAR_FILES = (*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin")
 class DataSource:
     """A data set by name: its files (`folder`/`files`), and where to get them.
 
-    `downloads` maps the names under `address` to the MD5 sums published for them, `size` bytes in all.
+    `downloads` maps the names under `address` to the MD5 sums published for them, `size` bytes in all. Without
+    downloads the owner asks for an account at `address`.
     """
 
     name: str
@@ -95,6 +100,24 @@ SOURCES = {
             address="https://www.cs.toronto.edu/~kriz/",
             downloads={"cifar-10-binary.tar.gz": "c32a1d4ab5d03f1284b67883e8d87530"},
             size=170_052_171,
+        ),
+        DataSource(
+            "cifar-100",
+            CIFAR_100_CLASSES,
+            Augment(crop=4, flip=True),
+            folder="cifar-100-binary",
+            files=CIFAR_100_FILES,
+            address="https://www.cs.toronto.edu/~kriz/",
+            downloads={"cifar-100-binary.tar.gz": "03b5dce01913d631647c71ecec9e9cb8"},
+            size=168_513_733,
+        ),
+        DataSource(
+            "imagenet16-120",
+            tuple(str(number) for number in range(1, IMAGENET16_CLASSES + 1)),
+            Augment(crop=2, flip=True),
+            folder="ImageNet16",
+            files=IMAGENET16_FILES,
+            address="https://image-net.org/download-images",
         ),
     )
 }

@@ -68,7 +68,7 @@ class Evaluator:
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.data, self.penalty, self.memory, self.seed = data, penalty, memory, seed
-        self.solver, self.clock = family.solver, clock
+        self.solver, self.tolerance, self.clock = family.solver, family.tolerance, clock
         start = clock()
         self.fitted = family.fit(data.train.x, data.train.y)
         self.seconds_to_fit = clock() - start
@@ -103,7 +103,7 @@ class Evaluator:
     def fit(self, x: RowSource, y: NDArray[np.int64]) -> LinearModel:
         """The linear model of these features and classes, by the family's solver."""
         if self.solver == "svm":
-            model = svm(x, y, C=1.0, classes=self.data.classes)
+            model = svm(x, y, C=1.0, tolerance=self.tolerance, classes=self.data.classes)
         else:
             model = ridge(x, one_vs_rest(y, self.data.classes), penalty=self.penalty, memory=self.memory)
         self.peak_bytes = max(self.peak_bytes, model.peak_bytes)

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.pipeline import make_pipeline
 
 from nasight.errors import RequestError
-from nasight.features._counts import Counts, Known
-from nasight.features._family import ArrayRows, Config, Family, FittedFamily, RowSource, chosen, config_seed
+from nasight.features._bags import TEXT_SCALINGS
+from nasight.features._family import TOLERANCE, Config, Family, FittedFamily, RowSource, chosen, config_seed
+from nasight.features._fitted_ngrams import FittedNgrams
 from nasight.features._fourier import KERNELS, FourierDraws, RandomFourierFeatures, cosines, frequency_scale
-from nasight.features._ngrams import TEXT_SCALINGS, Bag, HashedNgrams, check_texts, class_numbers, hashed_bag
+from nasight.features._ngrams import HashedNgrams
 from nasight.features._own import DictFamily, ListFamily
 from nasight.features._scalings import SCALINGS, scaling
-from nasight.features._tokens import TOKENS, Lexicon, Ragged, need_nltk
+from nasight.features._tokens import TOKENS, need_nltk
 
 LOWEST, HIGHEST = 1e-5, 10.0
 """Between these gamma and alpha are log-uniform."""
-_SETS_KEPT = 8
-"""Sets of texts whose tokens are remembered: training, validation, test, and a few more."""
+RELEASED_TOLERANCE = 1e-5
+"""To which the released code solves its SVM."""
 
 
-def family(maps: Any, *, solver: str | None = None) -> Family:
+def family(maps: Any, *, solver: str | None = None, published: bool = False) -> Family:
     """The set of feature maps that a name, a list or a dict means.
 
     Parameters
@@ -36,16 +34,19 @@ def family(maps: Any, *, solver: str | None = None) -> Family:
         transformer class, parameter: list of values or scipy.stats distribution, ...}; or a `Family`, which is
         returned as it is.
     solver : "ridge" or "svm", what fits models over maps of your own; ridge by default.
+    published : n-grams as the authors' released code makes them; Fourier features are as published in any case.
 
     >>> family("fourier").sample(1, np.random.default_rng(0))[0]["kernel"]
     'laplacian'
     """
-    if isinstance(maps, Family):
-        return maps
     if isinstance(maps, str):
         if maps not in FAMILIES:
             raise RequestError(f"there is no set of feature maps {maps!r}; known names are {', '.join(FAMILIES)}")
-        return FAMILIES[maps]()
+        return NgramFamily(published=True) if published and maps == NgramFamily.name else FAMILIES[maps]()
+    if published:
+        raise RequestError("published means the maps of the paper; give maps by name (fourier, ngrams) with it")
+    if isinstance(maps, Family):
+        return maps
     if isinstance(maps, dict):
         return DictFamily(maps, solver=solver or "ridge")
     if isinstance(maps, (list, tuple)):
@@ -156,18 +157,22 @@ class FourierRows:
 
 
 class NgramFamily(Family):
-    """Hashed bags of n-grams; `tokens` are the tokenizers to choose from."""
+    """Hashed bags of n-grams; `tokens` are the tokenizers to choose from.
+
+    `published` makes features as the authors' released code does (see `HashedNgrams`), and solves to its tolerance.
+    """
 
     name = "ngrams"
     solver = "svm"
 
-    def __init__(self, tokens: Sequence[str] = TOKENS) -> None:
+    def __init__(self, tokens: Sequence[str] = TOKENS, *, published: bool = False) -> None:
         unknown = [name for name in tokens if name not in TOKENS]
         if unknown or not tokens:
             raise RequestError(f"tokens must be some of {', '.join(TOKENS)}, got {list(tokens)}")
         if "nltk" in tokens:
             need_nltk()
-        self.tokens = tuple(tokens)
+        self.tokens, self.published = tuple(tokens), published
+        self.tolerance = RELEASED_TOLERANCE if published else TOLERANCE
 
     def sample(self, count: int, rng: np.random.Generator) -> list[Config]:
         return [
@@ -185,84 +190,11 @@ class NgramFamily(Family):
         ]
 
     def fit(self, rows: Any, labels: Any) -> FittedNgrams:
-        return FittedNgrams(rows, labels)
+        return FittedNgrams(rows, labels, published=self.published)
 
     def transformer(self, config: Config, dimension: int, seed: int) -> HashedNgrams:
-        return HashedNgrams(**config, n_components=dimension, random_state=config_seed(config, seed))
-
-
-class FittedNgrams(FittedFamily):
-    """Texts read once for all configurations, and counted once for all that agree about the tokens."""
-
-    def __init__(self, train: Any, labels: Any) -> None:
-        self._train = check_texts(train)
-        self._labels = class_numbers(labels, len(train))
-        self.clear()
-
-    def clear(self) -> None:
-        self._lexicon = Lexicon()
-        self._known: dict[tuple[str, bool, bool], Counts] = {}
-        # The texts are kept beside what was read: while they live, no other object has their id.
-        self._sets: dict[int, tuple[Any, Ragged, dict[tuple[str, bool, bool], Counts]]] = {}
-
-    def features(
-        self,
-        rows: Any,
-        configs: Sequence[Config],
-        assignment: NDArray[np.int64],
-        dimension: int,
-        seed: int,
-        index: NDArray[np.int64] | None = None,
-    ) -> RowSource:
-        where, which = chosen(check_texts(rows), assignment, index, configs)
-        used = np.unique(which)
-        parts = [np.flatnonzero(which == c) for c in used]
-        bags = [Bag(**configs[c]) for c in used]
-        counts = self._counted(rows, bags)
-        pieces = [
-            hashed_bag(bag, count, self._lexicon, where[part], dimension, config_seed(configs[c], seed))
-            for c, bag, count, part in zip(used, bags, counts, parts, strict=True)
-        ]
-        if not pieces:
-            return ArrayRows(sparse.csr_matrix((0, dimension), dtype=np.float32))
-        if len(pieces) == 1:
-            return ArrayRows(pieces[0])
-        return ArrayRows(sparse.vstack(pieces, format="csr")[np.argsort(np.concatenate(parts))])
-
-    def _counted(self, rows: Any, bags: Sequence[Bag]) -> list[Counts]:
-        """The n-grams of the texts for each bag: words are looked up one after the other, then counted in parallel."""
-        orders: dict[tuple[str, bool, bool], int] = {}
-        for bag in bags:
-            orders[bag.vocabulary] = max(bag.order, orders.get(bag.vocabulary, 0))
-        both = {
-            vocabulary: (self._counts(self._train, vocabulary), self._counts(rows, vocabulary)) for vocabulary in orders
-        }
-
-        def count(vocabulary: tuple[str, bool, bool]) -> None:
-            for counts in both[vocabulary]:
-                counts.upto(orders[vocabulary])
-
-        with ThreadPoolExecutor(torch.get_num_threads()) as pool:
-            list(pool.map(count, orders))
-        return [both[bag.vocabulary][1] for bag in bags]
-
-    def _counts(self, rows: Any, vocabulary: tuple[str, bool, bool]) -> Counts:
-        teach = rows is self._train
-        _, read, counted = self._read(rows)
-        known = self._known if teach else counted
-        if vocabulary not in known:
-            name, stop_words, lowercase = vocabulary
-            tokens = self._lexicon.tokens(read, name, stop_words=stop_words, lowercase=lowercase)
-            learned = Known(self._labels) if teach else self._known[vocabulary].known
-            known[vocabulary] = Counts(tokens, learned, teach=teach)
-        return known[vocabulary]
-
-    def _read(self, rows: Any) -> tuple[Any, Ragged, dict[tuple[str, bool, bool], Counts]]:
-        found = self._sets.pop(id(rows), None) or (rows, self._lexicon.read(rows), {})
-        self._sets[id(rows)] = found  # the last one used is the last one dropped
-        while len(self._sets) > _SETS_KEPT:
-            del self._sets[next(iter(self._sets))]
-        return found
+        seed = config_seed(config, seed)
+        return HashedNgrams(**config, n_components=dimension, random_state=seed, published=self.published)
 
 
 FAMILIES: dict[str, type[FourierFamily] | type[NgramFamily]] = {"fourier": FourierFamily, "ngrams": NgramFamily}

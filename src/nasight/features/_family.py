@@ -14,6 +14,8 @@ from scipy import sparse
 
 from nasight.errors import RequestError
 
+TOLERANCE = 0.1
+"""liblinear's own for the hinge loss."""
 Config = dict[str, Any]
 """One feature map of a set, in JSON values."""
 
@@ -94,6 +96,8 @@ class Family(ABC):
     name: str
     solver: str
     """What a linear model over these features is fitted with: "ridge" or "svm"."""
+    tolerance: float = TOLERANCE
+    """To which an SVM is solved."""
     sized: bool = True
     """Whether the number of features can be chosen; if not, the maps have their own and `dimension` is not read."""
 

@@ -3,57 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
 from nasight.errors import RequestError
+from nasight.features._bags import Bag, bin_totals, binned_bag, hashed_bag, weighted_bins
 from nasight.features._counts import Counts, Known
-from nasight.features._murmur import hash_ngrams
-from nasight.features._tokens import TOKENS, Lexicon, need_nltk
-
-WEIGHTS = (None, "naive-bayes", "sif")
-TEXT_SCALINGS = ("none", "normalize", "average")
-
-
-@dataclass(frozen=True, slots=True)
-class Bag:
-    """One way to make features of n-grams; the parameters of HashedNgrams."""
-
-    tokens: str = "spaces"
-    stop_words: bool = False
-    lowercase: bool = True
-    order: int = 1
-    binary: bool = False
-    weights: str | None = None
-    alpha: float = 1.0
-    scaling: str = "none"
-
-    def __post_init__(self) -> None:
-        for name, value, known in (
-            ("tokens", self.tokens, TOKENS),
-            ("weights", self.weights, WEIGHTS),
-            ("scaling", self.scaling, TEXT_SCALINGS),
-        ):
-            if value not in known:
-                raise RequestError(f"{name} must be one of {', '.join(map(str, known))}, got {value!r}")
-        if not isinstance(self.order, (int, np.integer)) or self.order < 1:
-            raise RequestError(f"order must be a whole number of at least 1, got {self.order!r}")
-        if not (np.isfinite(self.alpha) and self.alpha > 0):
-            raise RequestError(f"alpha must be a positive number, got {self.alpha!r}")
-        if self.tokens == "nltk":
-            need_nltk()
-
-    @property
-    def vocabulary(self) -> tuple[str, bool, bool]:
-        """What decides about the tokens: bags that agree in it share their counts."""
-        return self.tokens, self.stop_words, self.lowercase
+from nasight.features._tokens import Lexicon
 
 
 class HashedNgrams(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -78,6 +39,10 @@ class HashedNgrams(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     scaling : "none", "normalize" (rows of length 1) or "average" (rows divided by their number of n-grams).
     n_components : the number of bins.
     random_state : the seed of the hash.
+    published : the version of the authors' released code. After hashing, a bin of a text holds the number of its
+        n-grams, or 1 if `binary`; weights belong to bins, by their sums over the training texts, and "average" divides
+        by the sum of a row. "spaces" strips punctuation and symbols from tokens and drops empty ones, "punctuation"
+        goes by Unicode's categories, and stop words are NLTK's, as written, capitalized or without their apostrophes.
 
     >>> HashedNgrams(order=2, n_components=64).fit_transform(["good film", "bad film"]).sum(axis=1).ravel().tolist()
     [[3.0, 3.0]]
@@ -95,6 +60,7 @@ class HashedNgrams(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         scaling: str = "none",
         n_components: int = 2**20,
         random_state: int = 0,
+        published: bool = False,
     ) -> None:
         self.tokens = tokens
         self.stop_words = stop_words
@@ -106,6 +72,7 @@ class HashedNgrams(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.scaling = scaling
         self.n_components = n_components
         self.random_state = random_state
+        self.published = published
 
     def fit(self, texts: Sequence[str], y: Any = None) -> HashedNgrams:
         """Count the n-grams of the training texts and of their classes."""
@@ -131,15 +98,21 @@ class HashedNgrams(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.known_ = Known(class_numbers(y, len(tokens.starts) - 1))
         counts = Counts(tokens, self.known_, teach=True)
         counts.upto(bag.order)
+        if bag.published:
+            matrix = binned_bag(bag, counts, self.lexicon_, None, int(self.n_components), int(self.random_state))
+            self.bins_ = bin_totals(matrix, self.known_.labels, self.known_.classes)
         return counts
 
     def _tokens_of(self, texts: Sequence[str], lexicon: Lexicon) -> Any:
         bag = self._bag()
         read = lexicon.read(check_texts(texts))
-        return lexicon.tokens(read, bag.tokens, stop_words=bag.stop_words, lowercase=bag.lowercase)
+        return lexicon.tokens(read, bag.vocabulary)
 
     def _features(self, counts: Counts, lexicon: Lexicon) -> sparse.csr_matrix:
-        return hashed_bag(self._bag(), counts, lexicon, None, int(self.n_components), int(self.random_state))
+        bag, where = self._bag(), (lexicon, None, int(self.n_components), int(self.random_state))
+        if bag.published:
+            return weighted_bins(bag, binned_bag(bag, counts, *where), self.bins_)
+        return hashed_bag(bag, counts, *where)
 
     def _bag(self) -> Bag:
         if not isinstance(self.n_components, (int, np.integer)) or not 1 <= self.n_components < 2**31:
@@ -167,78 +140,3 @@ def class_numbers(y: Any, rows: int) -> NDArray[np.int64]:
     if numbers.shape != (rows,):
         raise RequestError(f"{rows} texts need {rows} labels, got labels of shape {np.shape(y)}")
     return numbers
-
-
-def hashed_bag(
-    bag: Bag, counts: Counts, lexicon: Lexicon, rows: NDArray[np.int64] | None, dimension: int, seed: int
-) -> sparse.csr_matrix:
-    """The features of the counted texts, or of some rows of them: float32, (rows, dimension)."""
-    levels = counts.upto(bag.order)
-    pieces = [level.matrix if rows is None else level.matrix[rows] for level in levels]
-    matrix = sparse.hstack(pieces, format="csr") if len(pieces) > 1 else pieces[0]
-    times = np.ones_like(matrix.data) if bag.binary else matrix.data
-    used, place = _distinct(matrix.indices, matrix.shape[1])
-    bins, weights = _bins_and_weights(bag, counts, lexicon, used, dimension, seed)
-    data = (times * weights[place]).astype(np.float32)
-    if bag.scaling == "average":
-        number = np.add.reduceat(np.append(times, 0), matrix.indptr[:-1]) if len(times) else np.zeros(matrix.shape[0])
-        data /= np.repeat(np.maximum(number, 1), np.diff(matrix.indptr)).astype(np.float32)
-    features = sparse.csr_matrix((data, bins[place], matrix.indptr), shape=(matrix.shape[0], dimension))
-    features.sum_duplicates()
-    return normalize(features, copy=False) if bag.scaling == "normalize" else features
-
-
-def _distinct(numbers: NDArray[np.int32], size: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """The distinct numbers below `size`, ascending, and for each number its place among them."""
-    if 16 * len(numbers) < size:
-        used, place = np.unique(numbers, return_inverse=True)
-        return used.astype(np.int64), place
-    here = np.zeros(size, bool)
-    here[numbers] = True
-    return np.flatnonzero(here), (np.cumsum(here, dtype=np.int32) - 1)[numbers]
-
-
-def _bins_and_weights(
-    bag: Bag, counts: Counts, lexicon: Lexicon, used: NDArray[np.int64], dimension: int, seed: int
-) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Bin and weight of the n-grams `used`, whose numbers continue from one order to the next."""
-    bins, weights = [], []
-    letters, starts = lexicon.spelled()
-    levels, known = counts.upto(bag.order), counts.known.levels[: bag.order]
-    tables = [level.texts if bag.binary else level.counts for level in known]
-    totals = np.sum([level.totals[int(bag.binary)] for level in known], axis=0)
-    vocabulary = sum(len(level.keys) for level in known)
-    first = 0
-    for order, (level, table) in enumerate(zip(levels, tables, strict=True), 1):
-        low, high = np.searchsorted(used, [first, first + level.size])
-        here = used[low:high] - first
-        hashes = hash_ngrams(counts.spelled(order, here), letters, starts, seed)
-        bins.append((hashes % np.uint32(dimension)).astype(np.int32))
-        number = level.numbers(here)
-        seen = np.zeros((len(table), len(here)))
-        seen[:, number >= 0] = table[:, number[number >= 0]]
-        weights.append(ngram_weights(bag.weights, bag.alpha, seen, totals, vocabulary))
-        first += level.size
-    return np.concatenate(bins), np.concatenate(weights)
-
-
-def ngram_weights(
-    kind: str | None, alpha: float, counts: NDArray[np.float64], totals: NDArray[np.float64], vocabulary: int
-) -> NDArray[np.float64]:
-    """The weights of n-grams that occur counts (classes, n-grams) times; totals: over all n-grams of the vocabulary."""
-    if kind is None:
-        return np.ones(counts.shape[1])
-    if kind == "sif":
-        mass = totals.sum() * alpha
-        return np.asarray(mass / (mass + counts.sum(0))) if mass > 0 else np.ones(counts.shape[1])
-    if len(totals) < 2:
-        raise RequestError("weights='naive-bayes' needs texts of at least two classes, got one class")
-
-    def smoothed(count: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.log2(count + alpha) - np.log2(total + alpha * max(vocabulary, 1))
-
-    rest = smoothed(counts.sum(0) - counts, (totals.sum() - totals)[:, None])
-    ratios = smoothed(counts, totals[:, None]) - rest  # (classes, n-grams)
-    if len(totals) == 2:
-        return np.asarray(ratios[1])
-    return np.asarray(np.take_along_axis(ratios, np.abs(ratios).argmax(0)[None], 0)[0])

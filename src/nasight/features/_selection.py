@@ -70,6 +70,7 @@ def select(
     memory: int | str | None = None,
     penalty: float = 0.5,
     threads: int | None = None,
+    published: bool = False,
     out: str | Path | None = None,
     overwrite: bool = False,
     data_folder: str | Path | None = None,
@@ -98,6 +99,7 @@ def select(
     memory : bytes ("4G") that a solver call may take.
     penalty : ridge's lambda.
     threads : how many threads share the work; torch's number by default. A resumed run takes as many as before.
+    published : n-grams and their SVM as in the authors' released code; see `HashedNgrams`.
     out : a run folder; `resume` continues it after an interruption.
     overwrite : replace a run that is in `out`.
     data_folder : the folder of the data sets that have names.
@@ -108,6 +110,7 @@ def select(
     ['gamma', 'kernel', 'scaling']
     """
     rows = load_rows(data, target=target, folder=data_folder)
+    _check_classes(rows)
     settings = resolve(
         maps=maps if isinstance(maps, str) else OWN,
         data=data if isinstance(data, str) else rows.name,
@@ -126,8 +129,9 @@ def select(
         memory=memory,
         penalty=penalty,
         threads=threads,
+        published=published,
     )
-    family = load_family(maps)
+    family = load_family(maps, published=published)
     split_rows = split(rows, validation, examples)
     folder = None
     if out is not None:
@@ -135,6 +139,20 @@ def select(
         about = {"settings": settings.model_dump(), "data": record.to_dict()}
         folder = RunFolder.create(out, kind="select", about=about, overwrite=overwrite)
     return _run(family, split_rows, settings, folder, progress)
+
+
+def _check_classes(rows: Rows) -> None:
+    """Refuse labels that are measurements, as scikit-learn's classifiers do: numbers not all of which are whole."""
+    try:
+        numbers = [float(name) for name in rows.classes]
+    except ValueError:
+        return
+    real = next((name for name, number in zip(rows.classes, numbers, strict=True) if number % 1), None)
+    if real is not None:
+        raise RequestError(
+            f"the target of {rows.name} has real values such as {real}, {len(numbers)} different ones; a feature map "
+            "is chosen for classes, so give a target of whole numbers or names"
+        )
 
 
 def resume(
@@ -169,7 +187,7 @@ def resume(
         return load_rows(source, target=settings.target, folder=data_folder)
 
     rows = found_again(folder, settings.data, data, load=load)
-    family = load_family(settings.maps if maps is None else maps)
+    family = load_family(settings.maps if maps is None else maps, published=settings.published)
     split_rows = split(rows, settings.validation, settings.examples)
     return _run(family, split_rows, settings, folder, progress)
 

@@ -44,6 +44,7 @@ class FeatureMapSelector(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     validation_fraction : the share of rows held out, every class in proportion.
     compute_correlation : also train every configuration of the first round alone (one solve each), for `correlation_`.
     random_state : everything random follows from it.
+    published : n-grams and their SVM as in the authors' released code; see `HashedNgrams`.
 
     Attributes
     ----------
@@ -73,6 +74,7 @@ class FeatureMapSelector(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         validation_fraction: float = 0.2,
         compute_correlation: bool = False,
         random_state: int | np.random.RandomState | None = None,
+        published: bool = False,
     ) -> None:
         self.maps = maps
         self.n_configs = n_configs
@@ -83,6 +85,7 @@ class FeatureMapSelector(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.validation_fraction = validation_fraction
         self.compute_correlation = compute_correlation
         self.random_state = random_state
+        self.published = published
 
     def fit(self, X: Any, y: Any) -> FeatureMapSelector:
         """Choose a map by held-out rows, then fit it and its linear model on all rows."""
@@ -93,7 +96,7 @@ class FeatureMapSelector(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(self.classes_) < 2:
             raise RequestError(f"a classifier needs rows of 2 classes or more, got 1 class: {self.classes_[0]!r}")
         seed = seed_of(self.random_state)
-        family = load_family(self.maps)
+        family = load_family(self.maps, published=self.published)
         evaluator = Evaluator(family, self._split(X, labels, seed), penalty=self.penalty, seed=seed)
         settings = resolve(
             maps=OWN,
@@ -122,7 +125,7 @@ class FeatureMapSelector(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.best_map_ = family.transformer(self.best_config_, self.dimension, own).fit(X, labels)
         features = self.best_map_.transform(X)
         if family.solver == "svm":
-            self.model_ = svm(features, labels, classes=len(self.classes_))
+            self.model_ = svm(features, labels, tolerance=family.tolerance, classes=len(self.classes_))
         else:
             self.model_ = ridge(features, one_vs_rest(labels, len(self.classes_)), penalty=self.penalty)
 

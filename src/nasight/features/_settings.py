@@ -40,6 +40,7 @@ class SelectSettings(BaseModel):
     memory: int | None = None
     penalty: float = 0.5
     threads: int
+    published: bool = False
 
 
 def resolve(**given: Any) -> SelectSettings:

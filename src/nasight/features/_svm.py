@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from nasight.errors import RequestError
-from nasight.features._family import RowSource
+from nasight.features._family import TOLERANCE, RowSource
 from nasight.features._linear import LinearModel, one_vs_rest, read
 
 LOSSES = ("hinge", "squared_hinge")
@@ -25,7 +25,7 @@ def svm(
     C: float = 1.0,
     loss: str = "hinge",
     seed: int = 0,
-    tolerance: float = 0.1,
+    tolerance: float = TOLERANCE,
     max_iter: int = 1000,
     classes: int | None = None,
 ) -> LinearModel:

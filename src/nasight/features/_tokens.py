@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import chain, pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nasight.errors import RequestError
+from nasight.features._released_tokens import is_stop_word, runs, stripped
 
 TOKENS = ("spaces", "punctuation", "nltk")
 END = "\n"
@@ -46,15 +47,25 @@ def spans(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.i
     return np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))
 
 
+class Vocabulary(NamedTuple):
+    """What decides about the tokens of a text."""
+
+    tokens: str
+    stop_words: bool
+    lowercase: bool
+    published: bool = False
+    """Whether punctuation and stop words are those of the released code of the paper FeatureMaps."""
+
+
 class Lexicon:
     """Numbers for pieces and for tokens. It grows with what it reads; a number once given stays."""
 
     def __init__(self) -> None:
         self._pieces: dict[str, int] = {}
         self._tokens: dict[str, int] = {}
-        self._tables: dict[str, tuple[NDArray[np.int32], NDArray[np.int64]]] = {}
+        self._tables: dict[tuple[str, bool], tuple[NDArray[np.int32], NDArray[np.int64]]] = {}
         self._lower = np.empty(0, np.int32)
-        self._stop = np.empty(0, bool)
+        self._stop = {False: np.empty(0, bool), True: np.empty(0, bool)}
         self._bytes: tuple[int, NDArray[np.uint8], NDArray[np.int64]] = (
             0,
             np.empty(0, np.uint8),
@@ -66,6 +77,7 @@ class Lexicon:
         other = Lexicon()
         other.__dict__.update(self.__dict__)
         other._pieces, other._tokens, other._tables = dict(self._pieces), dict(self._tokens), dict(self._tables)
+        other._stop = dict(self._stop)
         return other
 
     def read(self, texts: Iterable[Any]) -> Ragged:
@@ -78,16 +90,17 @@ class Lexicon:
         self._pieces = dict(numbers)
         return Ragged(ids, np.concatenate([[0], np.cumsum(lengths)]))
 
-    def tokens(self, text: Ragged, tokens: str, *, stop_words: bool, lowercase: bool) -> Ragged:
+    def tokens(self, text: Ragged, vocabulary: Vocabulary) -> Ragged:
         """The tokens of texts that were read. Stop words (when removed) are recognized in any case."""
-        flat, bounds = self._table(tokens)
+        tokens, stop_words, lowercase, published = vocabulary
+        flat, bounds = self._table(tokens, published)
         counts = np.diff(bounds)[text.ids]
         ids = flat[spans(bounds[text.ids], counts)]
         starts = np.concatenate([[0], np.cumsum(counts)])[text.starts]
         if stop_words or lowercase:
             self._know_words()
         if stop_words:
-            keep = ~self._stop[ids]
+            keep = ~self._stop[published][ids]
             starts = np.concatenate([[0], np.cumsum(keep)])[starts]
             ids = ids[keep]
         return Ragged(self._lower[ids] if lowercase else ids, starts)
@@ -105,23 +118,26 @@ class Lexicon:
     def _number(self, token: str) -> int:
         return self._tokens.setdefault(token, len(self._tokens))
 
-    def _table(self, tokens: str) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    def _table(self, tokens: str, published: bool) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """The tokens of every piece known so far, flat, and where those of each piece begin."""
-        flat, bounds = self._tables.get(tokens, (np.empty(0, np.int32), np.zeros(1, np.int64)))
+        key = tokens, published and tokens != "nltk"
+        flat, bounds = self._tables.get(key, (np.empty(0, np.int32), np.zeros(1, np.int64)))
         if len(bounds) <= len(self._pieces):
-            new = split_pieces(list(self._pieces)[len(bounds) - 1 :], tokens)
+            new = split_pieces(list(self._pieces)[len(bounds) - 1 :], *key)
             ids = np.fromiter(map(self._number, chain.from_iterable(new)), np.int32)
             ends = len(flat) + np.cumsum(np.fromiter(map(len, new), np.int64, len(new)))
             flat, bounds = np.concatenate([flat, ids]), np.concatenate([bounds, ends])
-            self._tables[tokens] = flat, bounds
+            self._tables[key] = flat, bounds
         return flat, bounds
 
     def _know_words(self) -> None:
         """Lower case and stop words of the tokens that are new; a lower-cased token is itself a token."""
         while len(self._lower) < len(self._tokens):
-            new = [token.lower() for token in list(self._tokens)[len(self._lower) :]]
-            self._lower = np.concatenate([self._lower, np.fromiter(map(self._number, new), np.int32, len(new))])
-            self._stop = np.concatenate([self._stop, np.fromiter((t in _STOP for t in new), bool, len(new))])
+            new = list(self._tokens)[len(self._lower) :]
+            lower = [token.lower() for token in new]
+            self._lower = np.concatenate([self._lower, np.fromiter(map(self._number, lower), np.int32, len(new))])
+            for published, among in ((False, (t in _STOP for t in lower)), (True, map(is_stop_word, new))):
+                self._stop[published] = np.concatenate([self._stop[published], np.fromiter(among, bool, len(new))])
 
 
 def pieces(text: Any, row: int = 0) -> list[str]:
@@ -139,8 +155,11 @@ def pieces(text: Any, row: int = 0) -> list[str]:
     return found
 
 
-def split_pieces(found: list[str], tokens: str) -> list[list[str]]:
+def split_pieces(found: list[str], tokens: str, published: bool = False) -> list[list[str]]:
     """The tokens of each piece."""
+    if published and tokens != "nltk":
+        split = stripped if tokens == "spaces" else runs
+        return [[token for part in piece.split() for token in split(part)] for piece in found]
     if tokens == "spaces":
         return [piece.split() for piece in found]
     if tokens == "punctuation":

@@ -78,7 +78,7 @@ def gradient_moments(
     batch_norm: str = "train",
     chunk: int | None = None,
 ) -> GradientMoments:
-    """Norms of the examples' gradients and their mean, from one forward and one backward pass.
+    """Norms of the examples' gradients and their mean, from one forward pass and two backward passes.
 
     The parameters are those of `per_example_square_norms`.
 

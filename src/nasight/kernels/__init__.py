@@ -2,6 +2,7 @@
 
 from nasight.gradients import GradientMoments, gradient_moments, per_example_square_norms
 from nasight.kernels._activations import Constants, checked_layers, constants
+from nasight.kernels._algorithm_1 import TrainedIterate, algorithm_1
 from nasight.kernels._bounds import schur_bound, theorem_1, theorem_1_printed, theorem_2, theorem_3
 from nasight.kernels._bounds_data import BoundAssumption, KernelBound
 from nasight.kernels._eigen_search import Candidate, EigenSearch, best_forms, eigen_search
@@ -24,6 +25,8 @@ __all__ = [
     "Layers",
     "Score",
     "Scores",
+    "TrainedIterate",
+    "algorithm_1",
     "best_forms",
     "checked_layers",
     "constants",

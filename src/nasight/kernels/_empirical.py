@@ -88,7 +88,7 @@ def ntk_diagonal(
 def ntk_trace(
     module: nn.Module, x: Tensor, *, batch_norm: str = "train", outputs: str = "sum", chunk: int | None = None
 ) -> float:
-    """The sum of K_ii, for the cost of a forward pass, a backward pass and the contractions of as many products.
+    """The sum of K_ii, for the cost of a forward pass, two backward passes and the contractions of as many products.
 
     The parameters are those of `empirical_ntk`.
 

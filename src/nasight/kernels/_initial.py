@@ -29,6 +29,10 @@ def reinitialize(network: nn.Module, init: str) -> nn.Module:
     if init == "own":
         return network
     for part in network.modules():
+        for p in part.parameters(recurse=False):
+            if p.dim() == 5 and not isinstance(part, nn.Conv3d):  # the kernels of all edges of a supernet's cell
+                for kernel in p.detach():
+                    nn.init.kaiming_normal_(kernel, mode=MODES[init], nonlinearity="relu")
         if isinstance(part, (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Linear)):
             nn.init.kaiming_normal_(part.weight, mode=MODES[init], nonlinearity="relu")
             if part.bias is not None:

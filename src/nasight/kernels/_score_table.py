@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from nasight.errors import RequestError
 from nasight.kernels import _scores as s
 from nasight.kernels._initial import INITS
+from nasight.kernels._te_nas_measures import CROPS
 from nasight.registry import Registry
 
 Metric = Callable[[nn.Module, Tensor, Tensor], float]
@@ -35,12 +36,14 @@ class Score:
     function : (network, x, y) -> a number, for a network with its initial weights and a batch; None with `ranks`.
     direction : "high" or "low", which is better.
     batch : examples that the function gets.
-    batch_norm : what batch norms do in it, for the list of scores: "train" or "none".
+    batch_norm : what batch norms do in it, for the list of scores: "train", "coupled" or "none".
     cost, paper : what it costs and where it was published, for the list of scores.
     worst : the score of an architecture that is no network, or of which the function finds no finite number; a number
         beyond all others by default.
     ranks : names of other scores; this one is then the sum of the ranks by them.
-    thin : measured on the smallest network of the space and noise of 3 x 3 pixels, where patterns can coincide.
+    thin : measured on the smallest network of the space and crops of 3 x 3 pixels, where patterns can coincide.
+    small : measured on networks of the space's `prune_size`, unless another size than the space's own is asked for.
+    version : raised when the definition changes: scores of another version in a folder are computed anew.
     init : initial weights, "own" for those that the network draws itself; see `INITS`.
     """
 
@@ -55,6 +58,8 @@ class Score:
     ranks: tuple[str, ...] = ()
     thin: bool = False
     init: str = "own"
+    small: bool = False
+    version: int = 1
 
     def __post_init__(self) -> None:
         if self.direction not in ("high", "low"):
@@ -75,9 +80,39 @@ ROWS = (
     Score("eigen-min", s.eigen_min, cost="as knas, and N^3", paper="Zhu et al. 2022", worst=0.0),
     Score("knas", s.knas, batch=16, cost="as eigen, and N^2 parameters", paper="Xu et al. 2021", worst=0.0),
     Score("knas-mean", s.knas_mean, batch=16, cost="1 forward, 1 backward", paper="Xu et al. 2021", worst=0.0),
+    Score(
+        "knas-released",
+        s.knas_released,
+        batch=50,
+        batch_norm="coupled",
+        cost="N of 1 forward, 1 backward",
+        paper="Xu et al. 2021, code",
+    ),
     Score("naswot", s.naswot, batch=128, cost="1 forward, N^2 units", paper="Mellor et al. 2021"),
-    Score("condition", s.condition, direction="low", cost="as eigen-min", paper="Chen et al. 2021"),
-    Score("regions", s.regions, batch=1000, cost="1 thin forward", paper="Chen et al. 2021", worst=0.0, thin=True),
+    Score(
+        "condition",
+        s.condition,
+        direction="low",
+        batch=72,
+        batch_norm="coupled",
+        cost="1 forward, N backward, small",
+        paper="Chen et al. 2021",
+        small=True,
+        init="fan-out",
+        version=2,
+    ),
+    Score(
+        "regions",
+        s.regions,
+        batch=CROPS,
+        batch_norm="coupled",
+        cost="1 thin forward",
+        paper="Chen et al. 2021",
+        worst=0.0,
+        thin=True,
+        init="fan-in",
+        version=2,
+    ),
     Score(
         "te-nas",
         None,

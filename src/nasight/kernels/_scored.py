@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from nasight.errors import RequestError
 from nasight.kernels._score_table import Score
@@ -33,6 +33,8 @@ class Line(TypedDict):
     scores: dict[str, float]
     seconds: dict[str, float]
     failed: dict[str, str]
+    versions: NotRequired[dict[str, int]]
+    """Of scores whose definition has changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +190,7 @@ class ScoreFolder:
         if not path.exists():
             return
         # A line that a kill cut off is left out, and scored again.
-        read_lines(path, lambda value, what: self._join(_line(checked_object(value, ScoreLine, what))))
+        read_lines(path, lambda value, what: self._join(_current(checked_object(value, ScoreLine, what))))
 
     def _join(self, line: Line) -> Line:
         known = self.lines.setdefault(line["form"], line)
@@ -197,6 +199,19 @@ class ScoreFolder:
             known["seconds"].update(line["seconds"])
             known["failed"].update(line["failed"])
         return known
+
+
+def _current(value: dict[str, Any]) -> Line:
+    """The line without the scores of another version of their definition."""
+    from nasight.kernels._score_table import SCORES
+
+    line = _line(value)
+    versions = value.get("versions") or {}
+    for name in list(line["scores"]):
+        if name in SCORES and SCORES[name].version != versions.get(name, 1):
+            for found in (line["scores"], line["seconds"], line["failed"]):
+                found.pop(name, None)
+    return line
 
 
 def _line(value: dict[str, Any]) -> Line:

@@ -10,11 +10,13 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from nasight.compute import double, to_host
-from nasight.gradients import coupled_norm, gradient_moments, norms_as
+from nasight.gradients import coupled_norm, gradient_moments, learned, logits_of, norms_as
 from nasight.kernels._empirical import empirical_ntk, extreme_eigenvalues, ntk_trace
-from nasight.kernels._patterns import activation_patterns, distinct
+from nasight.kernels._patterns import activation_patterns
+from nasight.kernels._te_nas_measures import condition_number, linear_regions, weights_of
 from nasight.spaces import multiply_adds
 
+KNAS_NUMBERS, KNAS_PARAMETERS = 50, 11
 CROSS_ENTROPY = partial(cross_entropy, reduction="none")
 
 
@@ -55,16 +57,44 @@ def naswot(network: nn.Module, x: Tensor, y: Tensor) -> float:
 
 
 def condition(network: nn.Module, x: Tensor, y: Tensor) -> float:
-    """TE-NAS, first half: largest over smallest eigenvalue of the kernel."""
-    smallest, largest = extreme_eigenvalues(network, x)
-    if smallest <= 0:
-        raise NoScore(f"the smallest eigenvalue is {smallest:g}, not above 0")
-    return largest / smallest
+    """TE-NAS, first half, as released: largest over smallest eigenvalue of the kernel of the weights, coupled."""
+    with norms_as(network, coupled_norm):
+        kappa = condition_number(network, x, weights_of(network))
+    if not isfinite(kappa) or kappa <= 0:
+        raise NoScore(f"the condition number is {kappa:g}: the smallest eigenvalue is not above 0")
+    return kappa
 
 
 def regions(network: nn.Module, x: Tensor, y: Tensor) -> float:
-    """TE-NAS, second half: how many linear regions the examples fall into."""
-    return float(distinct(_patterns(network, x)))
+    """TE-NAS, second half, as released: how many linear regions crops of images fall into."""
+    with norms_as(network, coupled_norm):
+        found = linear_regions(network, x)
+    if found is None:
+        raise NoScore("the network has no rectifier (relu, leaky_relu)")
+    return float(found)
+
+
+def knas_released(network: nn.Module, x: Tensor, y: Tensor) -> float:
+    """KNAS's score as its released code has it (functions.py), which is not the mean of a Gram matrix.
+
+    The loss gradients of single examples, each a batch of its own in training mode, without a step between them; of the
+    first 11 parameters with at least 50 numbers the first 50. A number is followed through the first and through the
+    second half of the examples, the mean of each half is taken off, and the products of the halves are summed and
+    divided by the square of the number of examples.
+    """
+    if y.is_floating_point():
+        raise NoScore("it needs classes, and these data hold numbers or several labels")
+    rows = []
+    with norms_as(network, coupled_norm):
+        chosen = [p for p in learned(network).values() if p.numel() >= KNAS_NUMBERS][:KNAS_PARAMETERS]
+        for i in range(len(x)):
+            loss = cross_entropy(logits_of(network(x[i : i + 1])), y[i : i + 1])
+            grads = torch.autograd.grad(loss, chosen, allow_unused=True)
+            kept = [torch.zeros_like(p) if g is None else g for p, g in zip(chosen, grads, strict=True)]
+            rows.append(torch.cat([g.flatten()[:KNAS_NUMBERS] for g in kept]))
+    half = len(rows) // 2
+    first, second = (torch.stack(part).double() for part in (rows[:half], rows[half : 2 * half]))
+    return float(((first - first.mean(0)) * (second - second.mean(0))).sum()) / (2 * half) ** 2
 
 
 def nasi(network: nn.Module, x: Tensor, y: Tensor) -> float:

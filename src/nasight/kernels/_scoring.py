@@ -22,7 +22,7 @@ from nasight.data import load as load_data
 from nasight.errors import RequestError
 from nasight.kernels._score_table import Score, score_row
 from nasight.kernels._scored import Line, ScoreFolder, Scores, assemble
-from nasight.kernels._scoring_job import BATCH, Batch, ScoreJob, draw_batch, score_batch
+from nasight.kernels._scoring_job import BATCH, Batch, ScoreJob, draw_batch, draw_crops, score_batch
 from nasight.reproducible import generator_for
 from nasight.spaces import Space
 from nasight.spaces import load as load_space
@@ -117,6 +117,8 @@ def score(
         dataset.n_classes,
         seed,
         batch,
+        draw_crops(dataset, rows, seed),
+        sizes != _size(loaded, None),
         str(chosen_device),
     )
     if is_device(chosen_device) and executor is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import isfinite
@@ -21,6 +21,7 @@ from nasight.kernels._initial import reinitialize
 from nasight.kernels._score_table import Score
 from nasight.kernels._scored import Line
 from nasight.kernels._scores import NoScore
+from nasight.kernels._te_nas_measures import crops
 from nasight.reproducible import generator_for, seeded, torch_threads
 from nasight.spaces import Space
 from nasight.spaces import load as load_space
@@ -29,8 +30,6 @@ BATCH = 16
 """Forms in one piece of work: what a kill can cost each worker."""
 Batch = tuple[tuple[tuple[str, str], ...], tuple[str, ...]]
 """((form, text), ...) and the metrics that they lack."""
-NOISE = (1, 3, 3)
-"""The shape of the noise on which thin networks are scored."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +45,10 @@ class ScoreJob:
     seed: int
     batch: int | None = None
     """Examples for every row, in place of its own number."""
+    crops: Tensor | None = None
+    """What thin networks are scored on."""
+    sized: bool = False
+    """Whether the size is another than the space's own."""
     device: str = "cpu"
 
 
@@ -67,6 +70,19 @@ def draw_batch(
     return x, y
 
 
+def draw_crops(dataset: Dataset, rows: Sequence[Score], seed: int) -> Tensor | None:
+    """Crops of as many images as the row that needs most of them asks for; rows that are no images as they are."""
+    number = max([row.batch for row in rows if row.thin], default=0)
+    if not number:
+        return None
+    prepared, count = prepare(dataset), len(dataset.train_y)
+    generator = generator_for(seed, "crops")
+    chosen = torch.randperm(count, generator=generator)[:number]
+    x, y = dataset.train_x[chosen], dataset.train_y[chosen]
+    x, _ = next(batches(x, y, size=len(y), mean=prepared.mean, std=prepared.std))
+    return crops(x, number, generator) if x.dim() == 4 else x
+
+
 def score_batch(job: ScoreJob, batch: Batch) -> list[Line]:
     """The scores of some forms, on one thread: so that they are the same on any number of workers, and faster."""
     forms, names = batch
@@ -84,6 +100,7 @@ def _space(name: str, options: tuple[tuple[str, Any], ...]) -> Space:
 def _line(job: ScoreJob, space: Space, rows: list[Score], form: str, text: str) -> Line:
     arch = space.parse(text)
     line: Line = {"form": form, "architecture": text, "scores": {}, "seconds": {}, "failed": {}}
+    line["versions"] = {row.name: row.version for row in rows if row.version > 1}
     unusable = space.usable(arch)
     for row in rows:
         start = time.perf_counter()
@@ -109,13 +126,16 @@ def _value(job: ScoreJob, space: Space, text: str, row: Score) -> float:
 def _network(job: ScoreJob, space: Space, text: str, row: Score) -> tuple[nn.Module, Tensor, Tensor]:
     """A network of its own for every metric, all with the same initial weights, and the examples it is scored on."""
     x, y = job.data
-    size, batch = dict(job.size), row.batch if row.thin else job.batch or row.batch
-    if row.thin and space.thin_size:
-        x = torch.randn(batch, *NOISE, generator=generator_for(job.seed, "noise"))
-        y, size = torch.zeros(batch, dtype=torch.int64), {**size, **space.thin_size}
+    arch, size, batch = space.parse(text), dict(job.size), job.batch or row.batch
+    build: Callable[..., nn.Module] = space.network
+    if row.thin:
+        assert job.crops is not None
+        x, batch, build = job.crops, row.batch, space.thin_network
+        y = torch.zeros(len(x), dtype=torch.int64)
+    elif row.small and not job.sized:
+        size.update(space.prune_size)
     with seeded(job.seed, "initial weights"):
-        network = space.network(space.parse(text), tuple(x.shape[1:]), job.classes, **size)
-        network = reinitialize(network, row.init)
+        network = reinitialize(build(arch, tuple(x.shape[1:]), job.classes, **size), row.init)
     device = torch.device(job.device)
     x, y = to_device((x[:batch], y[:batch]), device)
     return network.to(device, non_blocking=True), x, y

@@ -1,5 +1,6 @@
 """Values in, SVG and HTML out: drawings of searches, cells and landscapes, and the page that reports on a run."""
 
+from nasight.report._adapted import accuracies_svg
 from nasight.report._cell import cell_svg, design_svg
 from nasight.report._curves import ComparedCells, curves_svg
 from nasight.report._landscape import contour_svg, heat_map_svg, landscape_pictures, surface, variance_svg
@@ -20,6 +21,7 @@ __all__ = [
     "Panel",
     "Section",
     "Series",
+    "accuracies_svg",
     "cell_svg",
     "contour_svg",
     "curves_svg",

@@ -26,7 +26,9 @@ class Series:
     y: Sequence[float]
     """Upwards, one for each x."""
     spread: Sequence[float] | None = None
-    """Half the height of the band around a line, one for each x."""
+    """Half the height of the band around a line, or of the bar through a point, one for each x."""
+    kind: str | None = None
+    """How it is drawn, where it is not as the panel says."""
 
 
 @dataclass(frozen=True)
@@ -95,14 +97,18 @@ def _panel(panel: Panel, colors: dict[str, str], left: float) -> list[str]:
     parts.append(text((x0 + x1) / 2, y0 + 34, panel.x_label, "middle"))
     turn = f"rotate(-90 {left + 14:.1f} {(y0 + y1) / 2:.1f})"
     parts.append(f'<g transform="{turn}">{text(left + 14, (y0 + y1) / 2, panel.y_label, "middle")}</g>')
-    return parts + [mark for series in panel.series for mark in _marks(series, panel.kind, colors[series.name], at)]
+    return parts + [
+        mark for series in panel.series for mark in _marks(series, series.kind or panel.kind, colors[series.name], at)
+    ]
 
 
 def _marks(series: Series, kind: str, color: str, at: Callable[[float, float], tuple[float, float]]) -> list[str]:
     middle = list(zip(series.x, series.y, strict=True))
     if kind == "points":
+        ends = [(at(x, y - s), at(x, y + s)) for (x, y), s in zip(middle, series.spread or [], strict=False)]
+        bars = [f'<path d="M{x:.1f} {low:.1f} V{high:.1f}" stroke="{color}"/>' for (x, low), (_, high) in ends]
         dots = (at(*point) for point in middle)
-        return [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{color}" fill-opacity=".7"/>' for x, y in dots]
+        return bars + [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{color}" fill-opacity=".7"/>' for x, y in dots]
     parts = []
     if series.spread is not None:
         high = [(x, y + s) for (x, y), s in zip(middle, series.spread, strict=True)]

@@ -25,7 +25,7 @@ def race_headline(race: Race) -> str:
 
 
 def race_rows(race: Race) -> list[list[str]]:
-    """The comparison of a race as rows of texts, the heading first: test accuracies after 200 epochs, mean ± spread."""
+    """The comparison of a race as rows of texts, the heading first: test accuracies after the full training."""
     comparable = race.settings["dataset"] == "c10" and any(s.published for s in race.standings)
     names = [DATASETS[d] for d in race.optimum]
     rows = [["", "n", *names, "cost, s", "trainings", *(["published"] if comparable else [])]]
@@ -74,8 +74,9 @@ def race_page(race: Race) -> str:
         [
             f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Race on a table</title>'
             f"<style>{STYLE}</style></head><body><h1>Race on a table</h1>",
-            f"<p>{escape(race_headline(race))}. Accuracies are of the cell found, on test data after 200 epochs: "
-            "mean ± standard deviation. Costs of runs are seconds on the machine that ran them.</p>",
+            f"<p>{escape(race_headline(race))}. Accuracies are of the cell found, on test data after "
+            f"{race.settings.get('epochs', 200)} epochs: mean ± standard deviation. "
+            "Costs of runs are seconds on the machine that ran them.</p>",
             _table(race_rows(race)),
             *shown,
             f'<p class="dim">{"; ".join(methods)}.</p>' if methods else "",

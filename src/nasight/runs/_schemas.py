@@ -228,6 +228,7 @@ class ScoreLine(File):
     scores: dict[str, float]
     seconds: dict[str, float]
     failed: dict[str, str]
+    versions: dict[str, int] = {}
 
 
 class ScoreRequest(File):

@@ -69,6 +69,8 @@ class Space(ABC):
     """Preset -> how its networks are trained from scratch: settings of `nasight.train`, their size among them."""
     score_size: ClassVar[Mapping[str, int]] = {}
     """The size at which networks are scored without training."""
+    prune_size: ClassVar[Mapping[str, int]] = {}
+    """The size of the networks whose kernels TE-NAS conditions; empty: `score_size`."""
     thin_size: ClassVar[Mapping[str, int]] = {}
     """The smallest size that makes sense, for scores that count linear regions; empty: they take `score_size`."""
     search_options: ClassVar[Mapping[str, Any]] = {}
@@ -180,6 +182,14 @@ class Space(ABC):
         if partial < 1 or sizes.get("channels", partial) % partial:
             raise RequestError(f"{sizes['channels']} channels cannot be cut into {partial} equal parts")
         return self._supernet(tuple(inputs), classes, sizes, path=path, edges=edges, partial=partial)
+
+    def thin_network(self, arch: Architecture, inputs: tuple[int, ...], classes: int, **size: Any) -> nn.Module:
+        """The smallest network of an architecture, for counting linear regions; by default that of `thin_size`."""
+        return self.network(arch, inputs, classes, **{**size, **self.thin_size})
+
+    def pruning_supernet(self, inputs: tuple[int, ...], classes: int, *, thin: bool = False, **size: Any) -> Supernet:
+        """The supernet that TE-NAS prunes; `thin` for counting linear regions, by default at `thin_size`."""
+        return self.supernet(inputs, classes, path="plain", **({**size, **self.thin_size} if thin else size))
 
     def _check_room(self, inputs: tuple[int, ...], classes: int, sizes: dict[str, int], **how: Any) -> None:
         """Refuse a supernet whose weights do not fit into memory, before they take any."""

@@ -1,5 +1,6 @@
 """Workflows that join the pillars: search by any method, explain, rank, retrain, compare, export, predict, report."""
 
+from nasight.studies._adapted import AccuracyRow, AdaptedComparison, AdaptedRow, compare_adapted
 from nasight.studies._command import command_of
 from nasight.studies._convergence import CellRow, Comparison, compare_cells
 from nasight.studies._deepen import deepen
@@ -33,6 +34,9 @@ from nasight.studies.finding import (
 
 __all__ = [
     "TRAIN_FREE_METHODS",
+    "AccuracyRow",
+    "AdaptedComparison",
+    "AdaptedRow",
     "Answer",
     "CellRow",
     "ClusterStanding",
@@ -52,6 +56,7 @@ __all__ = [
     "Subject",
     "Trainable",
     "command_of",
+    "compare_adapted",
     "compare_cells",
     "deepen",
     "explain",

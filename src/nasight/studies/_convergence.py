@@ -105,7 +105,7 @@ class Comparison:
 
     def to_dict(self, target: float | None = None) -> dict[str, Any]:
         return {
-            "protocol": asdict(self.protocol),
+            "protocol": self.protocol.kept(),
             "lrs": list(self.lrs),
             "seeds": list(self.seeds),
             "target_loss": {str(lr): self.target(lr) if target is None else target for lr in self.lrs},
@@ -240,5 +240,5 @@ def judged_part(data: Dataset, protocol: Protocol) -> Dataset:
 
 
 def _folder(path: Path, space: str, data: Dataset, protocol: Protocol) -> RunFolder:
-    settings = {"space": space, "data": data.name, "fingerprint": data.fingerprint, **asdict(protocol)}
+    settings = {"space": space, "data": data.name, "fingerprint": data.fingerprint, **protocol.kept()}
     return RunFolder.create_or_open(path, kind=KIND, holds="a comparison", settings=settings)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 from torch import nn
@@ -44,7 +43,7 @@ def trained_cell(
         "fingerprint": dataset.fingerprint,
         "lr": lr,
         "seed": seed,
-        **asdict(protocol),
+        **protocol.kept(),
     }
     folder = RunFolder.create_or_open(out, kind=KIND, holds="a trained cell", settings=settings)
     with folder.writing():

@@ -21,20 +21,31 @@ Train = Callable[[int, int], float]
 
 
 def successive_halving(budget: Budget, rng: np.random.Generator) -> None:
-    """Half of the budget for uniform cells at 12 epochs, the other half for the best of them at 200, best first."""
+    """Half of the budget for uniform cells at 12 epochs, the other half for the best of them at 200, best first.
+
+    On another table: its shortest and its longest training.
+    """
+    short, full = budget.problem.lengths[0], budget.problem.lengths[-1]
     seen: dict[int, float] = {}
     while budget.spent < budget.problem.seconds / 2:
         cell = budget.problem.draw(rng)[1]
-        seen[cell] = budget.train(cell)
+        seen[cell] = budget.train(cell, short)
     for cell in sorted(seen, key=lambda one: -seen[one]):
-        budget.train(cell, 200)
+        budget.train(cell, full)
 
 
 def hyperband(budget: Budget, rng: np.random.Generator) -> None:
-    """Li et al. (2018), with eta 16: 16 cells at 12 epochs, the best of them at 200; then 2 cells at 200; again."""
-    lengths = (12, 200)
+    """Li et al. (2018), with eta 16: 16 cells at 12 epochs, the best of them at 200; then 2 cells at 200; again.
+
+    On another table a rung is one of its lengths, and eta the whole part of the ratio of the last two.
+    """
+    lengths = budget.problem.lengths
+    eta = lengths[-1] // lengths[-2] if len(lengths) > 1 else 1
     _brackets(
-        lambda: budget.problem.draw(rng)[1], lambda cell, rung: budget.train(cell, lengths[rung]), rungs=2, eta=16
+        lambda: budget.problem.draw(rng)[1],
+        lambda cell, rung: budget.train(cell, lengths[rung]),
+        rungs=len(lengths),
+        eta=eta,
     )
 
 

@@ -44,8 +44,10 @@ def _found(folder: RunFolder, table: Table) -> FoundCell:
             f"the search in {folder.path} is not finished; resume it with --resume {quote(str(folder.path))}"
         )
     try:
-        if result["space"] != table.space.name:
-            raise RequestError(f"the search in {folder.path} is of space {result['space']!r}, not {table.space.name!r}")
+        if not table.covers(str(result["space"])):
+            raise RequestError(
+                f"the search in {folder.path} is of space {result['space']!r}, which table {table.name!r} does not list"
+            )
         label = f"{result['method']} ({result['objective']}), {result['data']}"
         return FoundCell(str(folder.path), label, table.index(str(result["architecture"])), float(result["seconds"]))
     except KeyError as error:

@@ -21,6 +21,7 @@ from nasight.compute import map_resumable
 from nasight.errors import RequestError
 from nasight.runs import RunFolder, TrialsFile, read_object, write_json
 from nasight.tables._lookup import look_up
+from nasight.tables._module_table import ModuleTable
 from nasight.tables._racers import RACERS
 from nasight.tables._registry import load
 from nasight.tables._summary import RaceCurve, RaceStanding, curve, standing_of_runs, standing_of_trials
@@ -29,6 +30,8 @@ from nasight.tables._trials import Batch, RaceProblem, Trial, run_batch
 
 BATCH = 10
 """Trials in one piece of work: what a kill can cost each worker."""
+FACTORED = ("reinforce", "bohb")
+"""Methods that need every combination of options to be an architecture."""
 DEFAULT_RACERS = ("rs", "rea", "reinforce", "bohb", "hyperband")
 Progress = Callable[[int, int], None]
 """Called with the number of finished trials and of all trials."""
@@ -52,7 +55,7 @@ class Race:
 
 @typed
 def race(
-    methods: Sequence[str] = DEFAULT_RACERS,
+    methods: Sequence[str] | None = None,
     *,
     table: Table | None = None,
     dataset: str = "c10",
@@ -72,7 +75,8 @@ def race(
 
     Parameters
     ----------
-    methods : names of `RACERS`; may be empty where `runs` are given.
+    methods : names of `RACERS`; may be empty where `runs` are given. By default rs, rea, reinforce, bohb and hyperband,
+        without reinforce and bohb where not every combination of decisions is in the table.
     table : the table to search on; NAS-Bench-201 from the data folder by default.
     dataset : the data set to search on: c10, c100 or in16.
     budget : simulated seconds of a trial.
@@ -94,19 +98,21 @@ def race(
     ['rs', 'rea']
     """
     table = table or load()
+    if methods is None:
+        methods = [name for name in DEFAULT_RACERS if not (isinstance(table, ModuleTable) and name in FACTORED)]
     _check(table, methods, dataset, budget, trials)
     found, left_out = look_up(runs, table)
     settings = {"dataset": dataset, "budget": float(budget), "seed": seed, "table": table.fingerprint}
     folder = None if out is None else _folder(Path(out), settings)
     with nullcontext() if folder is None else folder.writing():
         done = {} if folder is None else _finished(folder)
-        problem = RaceProblem.of(table, dataset, budget) if methods else None
+        problem = _problem(table, dataset, budget) if methods else None
         results = _run(problem, methods, trials, seed, done, folder, executor, workers, progress)
         standings = [standing_of_trials(name, results[name], table) for name in methods]
         labels = dict.fromkeys(one.label for one in found)
         standings += [standing_of_runs([one for one in found if one.label == label], table) for label in labels]
         outcome = Race(
-            settings | {"trials": trials, "table_name": table.name, "source": table.source},
+            settings | {"trials": trials, "table_name": table.name, "source": table.source, "epochs": table.full},
             standings,
             [curve(name, results[name], table, dataset, budget) for name in methods],
             {d: table.optimum(d) for d in table.datasets},
@@ -127,18 +133,31 @@ def _check(table: Table, methods: Sequence[str], dataset: str, budget: float, tr
         raise RequestError(f"each method can race once, got {', '.join(methods)}")
     if dataset not in table.datasets:
         raise RequestError(f"table {table.name!r} has no data set {dataset!r}; it has {', '.join(table.datasets)}")
-    seen = [f"{dataset}_val12", f"{dataset}_val200", f"{dataset}_traintime200_s"]
-    needed = [*(seen if methods else ()), *(f"{d}_test200" for d in table.datasets)]
+    seen = [*(f"{dataset}_val{epochs}" for epochs in table.lengths), f"{dataset}_traintime{table.full}_s"]
+    needed = [*(seen if methods else ()), *(f"{d}_test{table.full}" for d in table.datasets)]
     absent = [column for column in needed if column not in table.columns]
     if absent:
         raise RequestError(f"a race needs {', '.join(absent)}, which table {table.name!r} lacks")
     if trials < 1:
         raise RequestError(f"there must be at least 1 trial, got {trials}")
-    dearest = float(table.cost(dataset, 12).max()) if methods else 0.0
+    unfit = [name for name in methods if isinstance(table, ModuleTable) and name in FACTORED]
+    if unfit:
+        fit = ", ".join(name for name in RACERS if name not in FACTORED)
+        raise RequestError(
+            f"{', '.join(unfit)} learns a distribution over all combinations of decisions, of which table "
+            f"{table.name!r} lists a part; methods that race there are {fit}"
+        )
+    dearest = float(table.cost(dataset, table.seen).max()) if methods else 0.0
     if not dearest <= budget < float("inf"):
         raise RequestError(
             f"the budget must be finite and pay for any one training, {dearest:.0f} s on {dataset}; got {budget:g} s"
         )
+
+
+def _problem(table: Table, dataset: str, budget: float) -> RaceProblem:
+    if isinstance(table, ModuleTable):
+        return table.problem(dataset, budget)
+    return RaceProblem.of(table, dataset, budget)
 
 
 def _folder(path: Path, settings: dict[str, Any]) -> RunFolder:

@@ -50,18 +50,13 @@ def regularized_evolution(budget: Budget, rng: np.random.Generator, *, populatio
 
     The sample is drawn with replacement, as in NAS-Bench-201's experiments.
     """
-    sizes = budget.problem.sizes
     alive: deque[tuple[float, list[int]]] = deque()
     while True:
         if len(alive) < population:
             child, cell = budget.problem.draw(rng)
         else:
             _, parent = max((alive[i] for i in rng.integers(population, size=sample)), key=lambda one: one[0])
-            child = list(parent)
-            decision = int(rng.integers(len(sizes)))
-            # Another option than the parent's, each with the same chance.
-            child[decision] = (child[decision] + int(rng.integers(1, sizes[decision]))) % sizes[decision]
-            cell = budget.problem.cell(child)
+            child, cell = budget.problem.neighbor(parent, rng)
         alive.append((budget.train(cell), child))
         if len(alive) > population:
             alive.popleft()

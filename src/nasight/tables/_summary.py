@@ -26,7 +26,7 @@ class RaceStanding:
     """black-box (cost in simulated seconds of the table) or run (cost in seconds of this machine)."""
     count: int
     test: dict[str, tuple[float, float]]
-    """Data set -> mean and spread of the test accuracy after 200 epochs, %."""
+    """Data set -> mean and spread of the test accuracy after the full training, %."""
     cost: float
     trainings: float | None
     cells: dict[str, int]
@@ -40,7 +40,7 @@ class RaceCurve:
     """A method over simulated time: mean and quartiles over its trials; None before every trial has a first cell.
 
     `valid` is the validation accuracy that the search has seen of its best cell (of its longest training), `test` the
-    test accuracy after 200 epochs of that cell, `regret` what that lacks of the best cell in the table.
+    test accuracy of that cell after the full training, `regret` what that lacks of the best cell in the table.
     """
 
     name: str
@@ -70,7 +70,7 @@ def standing_of_runs(found: Sequence[FoundCell], table: Table) -> RaceStanding:
 def _standing(
     name: str, kind: str, cells: list[int], table: Table, *, cost: float, trainings: float | None
 ) -> RaceStanding:
-    test = {d: table.column(f"{d}_test200")[cells] for d in table.datasets}
+    test = {d: table.column(f"{d}_test{table.full}")[cells] for d in table.datasets}
     often, counts = np.unique(cells, return_counts=True)
     most = np.argsort(-counts, kind="stable")[:5]
     return RaceStanding(
@@ -81,7 +81,7 @@ def _standing(
         cost,
         trainings,
         {table.text(int(often[i])): int(counts[i]) for i in most},
-        dict(RACERS[name].published) if kind == "black-box" else {},
+        dict(RACERS[name].published) if kind == "black-box" and table.published else {},
     )
 
 
@@ -92,7 +92,7 @@ def _spread(values: np.ndarray) -> float:
 
 def curve(name: str, trials: Sequence[Trial], table: Table, dataset: str, budget: float) -> RaceCurve:
     seconds = np.linspace(0, budget, POINTS)
-    tests, optimum = table.column(f"{dataset}_test200"), table.optimum(dataset)
+    tests, optimum = table.column(f"{dataset}_test{table.full}"), table.optimum(dataset)
     values = {quantity: np.full((len(trials), POINTS), np.nan) for quantity in QUANTITIES}
     for row, trial in enumerate(trials):
         times = np.asarray([step[0] for step in trial["steps"]])

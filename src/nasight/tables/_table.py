@@ -48,7 +48,7 @@ class TableRow:
     parameters: float | None
     datasets: dict[str, dict[str, float | None]]
     ranks: dict[str, int | None]
-    """By test accuracy after 200 epochs, 1 the best; architectures that tie share the better rank."""
+    """By test accuracy after the full training, 1 the best; architectures that tie share the better rank."""
     of: int
     same: tuple[str, ...]
     """The other architectures of the same canonical form."""
@@ -84,13 +84,39 @@ class Table:
         source: str = "memory",
         per_seed: Mapping[str, list[list[float]]] | None = None,
     ) -> None:
-        self.space, self.name, self.source = space, name, source
+        self._space, self.name, self.source = space, name, source
         self.columns: dict[str, Numbers] = {key: np.asarray(v, dtype=np.float64) for key, v in columns.items()}
         self.per_seed = dict(per_seed or {})
         lengths = {key: len(v) for key, v in self.columns.items()} | {key: len(v) for key, v in self.per_seed.items()}
         for key, length in lengths.items():
             if length != len(space):
                 raise RequestError(f"column {key!r} has {length} numbers, the space {len(space)} architectures")
+
+    lengths: tuple[int, ...] = (12, 200)
+    """The trainings that it has, in epochs; the last one judges."""
+    seen: int = 12
+    """The training whose validation accuracy a search sees."""
+    published: bool = True
+    """Whether the published figures of the races are about this table."""
+
+    @property
+    def space(self) -> Space:
+        """The space whose architectures it lists."""
+        return self._space
+
+    @property
+    def full(self) -> int:
+        """Epochs of the training that judges."""
+        return self.lengths[-1]
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """What it may have of a data set."""
+        return tuple(MEASURES)
+
+    def covers(self, space: str) -> bool:
+        """Whether what a search in this space finds can be looked up here."""
+        return space == self.space.name
 
     def __len__(self) -> int:
         return len(self.space)
@@ -149,6 +175,10 @@ class Table:
         """The text of the architecture at a place."""
         return self.space.format(self.architecture(index))
 
+    def canonical(self, index: int) -> str:
+        """The form that equal architectures share."""
+        return self.space.canonical(self.architecture(index))
+
     @cached_property
     def classes(self) -> dict[str, list[int]]:
         """Canonical form -> the places of the architectures that have it."""
@@ -163,8 +193,8 @@ class Table:
         return 1 + int((values > values[index]).sum())
 
     def optimum(self, dataset: str) -> float:
-        """The best test accuracy after 200 epochs on a data set, in %."""
-        return float(self.column(f"{dataset}_test200").max())
+        """The best test accuracy after the full training on a data set, in %."""
+        return float(self.column(f"{dataset}_test{self.full}").max())
 
     def cost(self, dataset: str, epochs: int) -> Numbers:
         """Seconds to train each architecture for `epochs` (12 or 200) and to validate it once: the benchmark's price.
@@ -184,19 +214,18 @@ class Table:
     def query(self, arch: Architecture | str) -> TableRow:
         """Everything the table knows of one architecture, given as such or as its text."""
         index = self.index(arch)
-        own = self.architecture(index)
-        canonical = self.space.canonical(own)
+        canonical, judges = self.canonical(index), f"test{self.full}"
 
         def number(column: str) -> float | None:
             return float(self.columns[column][index]) if column in self.columns else None
 
         return TableRow(
-            architecture=self.space.format(own),
+            architecture=self.text(index),
             canonical=canonical,
             parameters=number(PARAMETERS),
-            datasets={d: {m: number(f"{d}_{m}") for m in MEASURES} for d in self.datasets},
+            datasets={d: {m: number(f"{d}_{m}") for m in self.measures} for d in self.datasets},
             ranks={
-                d: self.rank(index, f"{d}_test200") if f"{d}_test200" in self.columns else None for d in self.datasets
+                d: self.rank(index, f"{d}_{judges}") if f"{d}_{judges}" in self.columns else None for d in self.datasets
             },
             of=len(self),
             same=tuple(self.text(i) for i in self.classes[canonical] if i != index),

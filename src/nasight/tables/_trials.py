@@ -21,12 +21,20 @@ class RaceProblem:
     accuracy: Mapping[int, Numbers]
     price: Mapping[int, Numbers]
     seconds: float
+    seen: int = 12
+    """Epochs of the training that a search asks for where it does not say."""
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """The trainings that there are, in epochs."""
+        return tuple(self.accuracy)
 
     @classmethod
     def of(cls, table: Table, dataset: str, seconds: float) -> RaceProblem:
         """The problem of searching on one data set of a table for this many simulated seconds."""
-        accuracy = {epochs: table.column(f"{dataset}_val{epochs}") for epochs in (12, 200)}
-        return cls(table.sizes, accuracy, {epochs: table.cost(dataset, epochs) for epochs in accuracy}, seconds)
+        accuracy = {epochs: table.column(f"{dataset}_val{epochs}") for epochs in table.lengths}
+        price = {epochs: table.cost(dataset, epochs) for epochs in accuracy}
+        return cls(table.sizes, accuracy, price, seconds, table.seen)
 
     def cell(self, options: Sequence[int]) -> int:
         """The place in the table of these options, one per decision."""
@@ -39,6 +47,13 @@ class RaceProblem:
         """A uniform cell: its options and its place."""
         options: list[int] = rng.integers(self.sizes).tolist()
         return options, self.cell(options)
+
+    def neighbor(self, options: list[int], rng: np.random.Generator) -> tuple[list[int], int]:
+        """A cell that differs in one decision: another option than before, each with the same chance."""
+        child = list(options)
+        decision = int(rng.integers(len(self.sizes)))
+        child[decision] = (child[decision] + int(rng.integers(1, self.sizes[decision]))) % self.sizes[decision]
+        return child, self.cell(child)
 
 
 class BudgetSpent(Exception):
@@ -57,8 +72,12 @@ class Budget:
     steps: list[tuple[float, int, float]] = field(default_factory=list)
     """(seconds spent, cell, validation accuracy), one for each change of the incumbent."""
 
-    def train(self, cell: int, epochs: int = 12) -> float:
-        """The validation accuracy of a cell after this many epochs; raises `BudgetSpent` where it cannot be paid."""
+    def train(self, cell: int, epochs: int | None = None) -> float:
+        """The validation accuracy of a cell after this many epochs (the table's own number by default).
+
+        Raises `BudgetSpent` where it cannot be paid.
+        """
+        epochs = self.problem.seen if epochs is None else epochs
         price = float(self.problem.price[epochs][cell])
         if self.spent + price > self.problem.seconds:
             raise BudgetSpent

@@ -32,6 +32,7 @@ __all__ = [
     "features_needed",
     "infimum",
     "theorem_31",
+    "theorem_a1",
     "theorem_a2",
 ]
 
@@ -71,6 +72,42 @@ def infimum(entropy: VersionEntropy, *, validation: int, bound: float, delta: fl
         slope * scale + bound * math.sqrt(2 / validation * (height + math.log(1 / delta)))
         for scale, height in entropy.steps.items()
     )
+
+
+def theorem_a1(
+    *,
+    examples: int,
+    epsilon: float,
+    covering: float,
+    bound: float = 1.0,
+    lipschitz: float = 1.0,
+    printed: bool = False,
+) -> float:
+    """Theorem A.1: at most how probable it is that some function's loss on m examples is 3 epsilon off its risk.
+
+    2 N exp(-m epsilon^2 / 2B^2), 1 at most. A cover of radius epsilon leaves 3 epsilon - 2 L epsilon of the deviation
+    to Hoeffding's inequality at a center, so with t = (3 - 2L) epsilon the proof gives 2 N exp(-2 m t^2 / B^2). That is
+    the printed form or better up to L = 1.25; beyond, the printed form does not follow and this function gives what
+    does: 1 where t is not positive.
+
+    Parameters
+    ----------
+    examples : m, drawn independently.
+    epsilon : the radius of the cover; the deviation is 3 times as large.
+    covering : N, how many balls of this radius in the largest-difference norm cover the functions.
+    bound : B; losses are between 0 and B.
+    lipschitz : L of the loss in its first argument.
+    printed : the printed form for any L.
+
+    >>> theorem_a1(examples=10_000, epsilon=0.05, covering=256) < 0.01
+    True
+    >>> theorem_a1(examples=10_000, epsilon=0.05, covering=256, lipschitz=1.6)
+    1.0
+    """
+    _check(0.5, examples=examples, epsilon=epsilon, covering=covering, bound=bound)
+    _nonnegative(lipschitz=lipschitz)
+    room = 0.5 * epsilon if printed or lipschitz <= PRINTED_LIPSCHITZ else max(3 - 2 * lipschitz, 0.0) * epsilon
+    return min(1.0, 2 * covering * math.exp(-2 * examples * (room / bound) ** 2))
 
 
 def theorem_a2(

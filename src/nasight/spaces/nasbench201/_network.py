@@ -20,6 +20,11 @@ def cell_network(arch: Architecture, colors: int, classes: int, *, channels: int
     return nn.Sequential(*layers, head(4 * channels, classes))
 
 
+def bare_network(arch: Architecture, colors: int, classes: int) -> nn.Sequential:
+    """One cell on the image itself, with as many channels as that has, and a linear head."""
+    return nn.Sequential(_Cell(arch, colors), head(colors, classes))
+
+
 class _Cell(nn.Module):
     def __init__(self, arch: Architecture, channels: int) -> None:
         super().__init__()

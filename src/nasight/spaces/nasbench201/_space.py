@@ -20,7 +20,7 @@ from nasight.spaces._source import Source
 from nasight.spaces._supernet import Supernet
 from nasight.spaces.nasbench201._cell import EDGES, ENTERING, NODES, OPERATIONS, edge_name
 from nasight.spaces.nasbench201._graph import KIND, choices_of, to_graph
-from nasight.spaces.nasbench201._network import cell_network
+from nasight.spaces.nasbench201._network import bare_network, cell_network
 from nasight.spaces.nasbench201._source import write
 from nasight.spaces.nasbench201._supernet import NasBench201Supernet
 
@@ -58,6 +58,7 @@ class NasBench201(Space):
     }
     # As deep as the benchmark trains them: with one cell per stage the trace of the kernel ranked them the wrong way.
     score_size: ClassVar[Mapping[str, int]] = {"channels": 4, "cells": 5}
+    prune_size: ClassVar[Mapping[str, int]] = {"channels": 3, "cells": 1}
     thin_size: ClassVar[Mapping[str, int]] = {"channels": 1, "cells": 1}
     # GAEA, C.3: `none` is left out, and the cosine of 25 epochs is laid over 50, so the rate ends half-way.
     search_options: ClassVar[Mapping[str, Any]] = {"none": False}
@@ -172,6 +173,19 @@ class NasBench201(Space):
         return NasBench201Supernet(
             groups, image_channels(inputs), classes, path=how["path"], partial=how["partial"], **size
         )
+
+    def thin_network(self, arch: Architecture, inputs: tuple[int, ...], classes: int, **size: Any) -> nn.Module:
+        """One cell on the image itself and the head (TE-NAS, released code)."""
+        self._written(arch)
+        return bare_network(arch, image_channels(inputs), classes)
+
+    def pruning_supernet(
+        self, inputs: tuple[int, ...], classes: int, *, thin: bool = False, **size: Any
+    ) -> NasBench201Supernet:
+        """With batch norms that learn scale and shift; thin: one cell on the image itself (TE-NAS, released code)."""
+        sizes, colors = self.size(**size), image_channels(inputs)
+        how = {"path": "plain", "partial": 1, "affine": True, "bare": thin}
+        return NasBench201Supernet(self.groups(), colors, classes, **how, **sizes)  # type: ignore[arg-type]
 
     def counts_alike(self, arch: Architecture) -> Hashable:
         counted = Counter(option for _, option in arch.choices)

@@ -24,7 +24,11 @@ INTO = tuple(tuple(e for e, (_, target) in enumerate(EDGES) if target == node) f
 
 
 class NasBench201Supernet(Supernet):
-    """Stem, three stages of mixed cells with residual blocks between them, linear head."""
+    """Stem, three stages of mixed cells with residual blocks between them, linear head.
+
+    With `affine` the batch norms of the operations learn scale and shift, as those of a cell do that is trained alone;
+    a `bare` supernet is one cell on the image itself and the head (both for TE-NAS; the plain path only).
+    """
 
     def __init__(
         self,
@@ -36,10 +40,16 @@ class NasBench201Supernet(Supernet):
         partial: int,
         channels: int,
         cells: int,
+        affine: bool = False,
+        bare: bool = False,
     ) -> None:
         super().__init__(groups, path)
         self.operations = groups[0].options[0]
         self.layers = nn.ModuleList()
+        if bare:
+            self.layers.append(MixedCell(self.operations, colors, partial, affine))
+            self.head = head(colors, classes, running=False)
+            return
         for stage in range(3):
             width = channels * 2**stage
             self.layers.append(
@@ -47,7 +57,7 @@ class NasBench201Supernet(Supernet):
                 if stage == 0
                 else ResidualReduction(width // 2, width, running=False)
             )
-            self.layers.extend(MixedCell(self.operations, width, partial) for _ in range(cells))
+            self.layers.extend(MixedCell(self.operations, width, partial, affine) for _ in range(cells))
         self.head = head(4 * channels, classes, running=False)
 
     def _logits(self, x: Tensor, weights: Mapping[str, Tensor], skip_zeros: bool) -> Tensor:
@@ -97,7 +107,7 @@ class MixedCell(nn.Module):
     shuffle mixes the two (PC-DARTS). The skip connection of an edge in `masks` is multiplied by its mask (P-DARTS).
     """
 
-    def __init__(self, operations: tuple[str, ...], channels: int, partial: int) -> None:
+    def __init__(self, operations: tuple[str, ...], channels: int, partial: int, affine: bool = False) -> None:
         super().__init__()
         self.operations = operations
         self.partial = partial
@@ -108,6 +118,9 @@ class MixedCell(nn.Module):
             for edge in kernel:
                 nn.init.kaiming_uniform_(edge, a=5**0.5)
             self.kernels[name] = nn.Parameter(kernel)
+        shape = (len(EDGES), self.active)
+        self.scales = nn.ParameterDict({name: torch.ones(shape) for name in KERNELS} if affine else {})
+        self.biases = nn.ParameterDict({name: torch.zeros(shape) for name in KERNELS} if affine else {})
 
     def plain(
         self,
@@ -137,8 +150,10 @@ class MixedCell(nn.Module):
             return x * masks[edge] if edge in masks else x
         if name == "avg_pool_3x3":
             return F.avg_pool2d(x, 3, 1, 1, count_include_pad=False)
-        kernel = self.kernels[name][edge]
-        return F.batch_norm(F.conv2d(F.relu(x), kernel, padding=KERNELS[name] // 2), None, None, training=True)
+        out = F.conv2d(F.relu(x), self.kernels[name][edge], padding=KERNELS[name] // 2)
+        scale = self.scales[name][edge] if name in self.scales else None
+        bias = self.biases[name][edge] if name in self.biases else None
+        return F.batch_norm(out, None, None, scale, bias, training=True)
 
     def fast(
         self,
