@@ -126,7 +126,7 @@ def test_a_signal_to_one_rank_stops_all_of_them_with_their_work_saved(nursery: R
 @pytest.mark.parametrize(
     ("kind", "sentence"),
     [
-        ("broken", "RunError: the loss became nan at step 0 of epoch 0; a lower --lr may help"),
+        ("broken", "Diverged: the loss became nan at step 0 of epoch 0 with lr"),
         ("apart", "RunError: the ranks have different weights: objective 'apart' must take its gradients by"),
         ("other data", "RequestError: rank 1 has other data under"),
         ("one fails", "RequestError: rank 1: "),

@@ -131,6 +131,7 @@ def find(
                 workers=workers,
                 executor=executor,
                 data_folder=data_folder,
+                device=device,
             )
             typer.echo(json.dumps(planned.to_dict()) if as_json else "\n".join(planned.lines()))
             return

@@ -258,7 +258,7 @@ class Trainer:
         keys: tuple[str | int, ...] = (self.job.seed, "noise", self.epoch, self.step)
         if not self.slices.whole:
             keys = (*keys, part.number)
-        x, y = self.loader.batch(self.epoch, self.step, part.rows)
+        x, y = self.loader.batch(self.epoch, self.step, None if self.slices.whole else part.rows)
         if hasattr(self.network, "generator"):
             network: Any = self.network
             network.generator = generator_for(*keys)

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from nasight.compute import cores
+from nasight.compute import choose_device, cores, is_device
 from nasight.data import Dataset, prepare
 from nasight.data import load as load_data
 from nasight.errors import RequestError
@@ -75,6 +75,7 @@ def find_plan(
     workers: int | None = None,
     executor: Executor | None = None,
     data_folder: str | Path | None = None,
+    device: str = "auto",
 ) -> PlannedFind:
     """What `find` would do with this budget; the arguments are its own.
 
@@ -85,7 +86,7 @@ def find_plan(
     if budget is None:
         raise RequestError("a plan needs a budget of time, such as --budget 30m")
     loaded = load_data(data, folder=data_folder)
-    workers = workers or cores()
+    workers = workers or (1 if is_device(choose_device(device)) else cores())
 
     def stop(event: str, values: Mapping[str, Any]) -> None:
         if event == "plan":
@@ -103,6 +104,7 @@ def find_plan(
                 workers=workers,
                 executor=executor,
                 progress=stop,
+                device=device,
             )
         except _Ready as ready:
             plan, speed = ready.values["plan"], ready.values["speed"]
