@@ -119,6 +119,10 @@ class SearchOptions(TypedDict, total=False):
     ]
     params_size: Annotated[dict[str, int], Setting("The sizes at which limits are measured.", LIMITS)]
     seed: Annotated[int, Setting("Everything random follows from it.", MACHINE, "N")]
+    slices: Annotated[
+        int,
+        Setting("Parts in which every batch passes, batch norm apart (default: as many as ranks).", MACHINE, "N"),
+    ]
     path: Annotated[
         str, Setting("fast, plain or compiled: ways to the same supernet; compiling takes minutes at first.", MACHINE)
     ]

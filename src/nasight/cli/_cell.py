@@ -12,7 +12,7 @@ import typer
 
 from nasight.cli._cell_adapted import adapted_cells, adapted_text, first_of
 from nasight.cli._cell_text import comparison_table, design_object, design_text
-from nasight.cli._shared import DataFolder, Device, Json, counting, examples, option, plain
+from nasight.cli._shared import Cluster, DataFolder, Device, Json, counting, examples, option, plain
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ def cell(
         int, typer.Option(help="The choice of variants follows from it, or the network and plane of a landscape.")
     ] = 0,
     workers: Annotated[int | None, option("Processes (default: as many as cores).", metavar="N")] = None,
+    cluster: Cluster = None,
     device: Device = "auto",
     out: Annotated[
         str | None,
@@ -137,13 +138,16 @@ def cell(
             out=out,
             data_folder=data_folder,
             workers=workers,
+            cluster=cluster,
             device=device,
         )
         typer.echo(json.dumps(found) if as_json else adapted_text(found))
         return
     if variants is None:
         shown = widened(design) if widest else design
-        found = _landscape(shown, data, protocol, _rates(lr)[0], points, seed, out, data_folder, workers, device)
+        found = _landscape(
+            shown, data, protocol, _rates(lr)[0], points, seed, out, data_folder, workers, cluster, device
+        )
         typer.echo(json.dumps(found) if as_json else _landscape_text(found))
         return
     if landscape:
@@ -151,7 +155,7 @@ def cell(
     chosen = _variants(design, variants, kind, which, distinct_inputs, seed)
     designs = [design, *([replace(widened(design), name=f"{design.name} widest")] if widest else []), *chosen]
     folder = out or f"runs/{_file_name(design.name)}-{kind}"
-    compared = _train(designs, data, protocol, _rates(lr), range(seeds), folder, data_folder, workers, device)
+    compared = _train(designs, data, protocol, _rates(lr), range(seeds), folder, data_folder, workers, cluster, device)
     found = {
         **design_object(design),
         "svg": _draw(design, Path(folder) / "cell.svg"),
@@ -181,11 +185,13 @@ def _train(
     folder: str,
     data_folder: str | None,
     workers: int | None,
+    cluster: str | None,
     device: str,
 ) -> Comparison:
+    from nasight.compute import cluster as cluster_at
     from nasight.studies import compare_cells
 
-    with counting("trained", "trainings finished", transient=True) as report:
+    with cluster_at(cluster) as executor, counting("trained", "trainings finished", transient=True) as report:
         try:
             return compare_cells(
                 designs,
@@ -195,6 +201,7 @@ def _train(
                 seeds=seeds,
                 out=folder,
                 data_folder=data_folder,
+                executor=executor,
                 workers=workers,
                 progress=report,
                 device=device,
@@ -214,9 +221,11 @@ def _landscape(
     out: str | None,
     data_folder: str | None,
     workers: int | None,
+    cluster: str | None,
     device: str,
 ) -> dict[str, Any]:
     from nasight.anatomy import landscape_run
+    from nasight.compute import cluster as cluster_at
     from nasight.report import landscape_pictures
     from nasight.studies import trained_cell
 
@@ -225,13 +234,17 @@ def _landscape(
         training, network, dataset = trained_cell(
             design, data, out=folder, protocol=protocol, lr=lr, seed=seed, data_folder=data_folder, device=device
         )
-        with counting("rows", "rows of the landscape finished", transient=True) as report:
+        with (
+            cluster_at(cluster) as executor,
+            counting("rows", "rows of the landscape finished", transient=True) as report,
+        ):
             measured = landscape_run(
                 network,
                 dataset,
                 out=folder / "landscape",
                 seed=seed,
                 points=points,
+                executor=executor,
                 workers=workers,
                 progress=report,
                 device=device,

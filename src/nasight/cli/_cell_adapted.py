@@ -32,16 +32,18 @@ def adapted_cells(
     out: str | None,
     data_folder: str | None,
     workers: int | None,
+    cluster: str | None,
     device: str,
 ) -> dict[str, Any]:
     """What `--adapted` prints with --json: both tables, every training, and where the picture is."""
     from nasight.anatomy import read_cells
+    from nasight.compute import cluster as cluster_at
     from nasight.report import accuracies_svg
     from nasight.runs import write_atomic
     from nasight.studies import compare_adapted, folder_name
 
     folder = out or f"runs/adapted-{folder_name(data)}"
-    with counting("trained", "trainings finished", transient=True) as progress:
+    with cluster_at(cluster) as executor, counting("trained", "trainings finished", transient=True) as progress:
         try:
             found = compare_adapted(
                 [read_cells(text) for text in _names(names)],
@@ -53,6 +55,7 @@ def adapted_cells(
                 variant_seed=variant_seed,
                 out=folder,
                 data_folder=data_folder,
+                executor=executor,
                 workers=workers,
                 device=device,
                 progress=progress,

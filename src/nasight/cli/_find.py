@@ -16,6 +16,7 @@ from nasight.cli._shared import (
     MACHINE,
     OUTPUT,
     WHAT,
+    Cluster,
     DataFolder,
     Device,
     Fit,
@@ -39,6 +40,8 @@ EXAMPLES = examples(
     "nasight find --data cifar-10 --space darts --budget 8h --max-params 1M --max-latency 20 --out runs/b",
     "nasight find --space my.py:build --data my.npz --budget 10m --out runs/c",
     "nasight find --resume runs/a --budget +20m",
+    "nasight find --data cifar-10 --budget 8h --cluster tcp://head:8786 --out runs/d",
+    "nasight find --data photos/ --budget 30m --plan-only",
 )
 
 
@@ -93,8 +96,12 @@ def find(
     ] = None,
     seed: Annotated[int, choice("Everything random follows from it.", group=MACHINE)] = 0,
     workers: Annotated[int | None, option("Processes (default: as many as cores).", metavar="N", group=MACHINE)] = None,
+    cluster: Cluster = None,
     device: Device = "auto",
     data_folder: DataFolder = None,
+    plan_only: Annotated[
+        bool, choice("Measure speeds, print the plan and stop; nothing is kept.", "--plan-only", group=LENGTH)
+    ] = False,
     out: Annotated[
         str | None, option("The folder of the find (default: runs/find-DATA-SEED).", metavar="FOLDER", group=OUTPUT)
     ] = None,
@@ -108,10 +115,26 @@ def find(
     before. The answer may be: not better, take the baseline.
     """
     from nasight import studies
+    from nasight.compute import cluster as cluster_at
     from nasight.runs import is_code
 
     tell = _teller(quiet=as_json)
-    with interruptible():
+    with interruptible(), cluster_at(cluster) as executor:
+        workers = workers or (executor.workers if executor is not None else None)
+        if plan_only:
+            planned = studies.find_plan(
+                data,
+                budget=budget,
+                space=space,
+                method=method,
+                seed=seed,
+                workers=workers,
+                executor=executor,
+                data_folder=data_folder,
+                device=device,
+            )
+            typer.echo(json.dumps(planned.to_dict()) if as_json else "\n".join(planned.lines()))
+            return
         if resume is not None:
             fixed = {
                 "--label": label, "--task": task, "--class-weights": class_weights, "--metric": metric,
@@ -123,7 +146,13 @@ def find(
             if given := [name for name, value in fixed.items() if value is not None]:
                 raise RequestError(f"{given[0]} cannot change with --resume: a find keeps what it was asked for")
             answer = studies.resume_find(
-                resume, budget=budget, space=space, baseline=baseline, data_folder=data_folder, progress=tell
+                resume,
+                budget=budget,
+                space=space,
+                baseline=baseline,
+                executor=executor,
+                data_folder=data_folder,
+                progress=tell,
             )
         else:
             answer = studies.find(
@@ -145,6 +174,7 @@ def find(
                 augment=augment,
                 seed=seed,
                 workers=workers,
+                executor=executor,
                 data_folder=data_folder,
                 overwrite=overwrite,
                 progress=tell,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -67,11 +70,42 @@ def root(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; never returns."""
-    sys.exit(_status(arguments))
+    with _one_voice():
+        status = _status(arguments)
+    sys.exit(status)
+
+
+RANKED = ("search", "train")
+"""Commands that several ranks carry out together."""
+
+
+@contextmanager
+def _one_voice() -> Iterator[None]:
+    """Of the ranks that torchrun started, the first one speaks; what another says is lost, but for its own errors."""
+    if not _follows():
+        yield
+        return
+    with Path(os.devnull).open("w") as nothing, redirect_stdout(nothing), redirect_stderr(nothing):
+        yield
+
+
+def _follows() -> bool:
+    """Whether this process is a rank other than the first."""
+    return os.environ.get("WORLD_SIZE", "1") != "1" and os.environ.get("RANK", "0") != "0"
+
+
+def _check_ranks(arguments: Sequence[str]) -> None:
+    if os.environ.get("WORLD_SIZE", "1") == "1" or not arguments or arguments[0].startswith("-"):
+        return
+    if arguments[0] not in RANKED:
+        raise RequestError(
+            f"torchrun is for {', '.join(RANKED)}: nasight {arguments[0]} has no ranks (see --workers and --cluster)"
+        )
 
 
 def _status(arguments: Sequence[str] | None) -> int:
     try:
+        _check_ranks(sys.argv[1:] if arguments is None else arguments)
         with listening(Spoken()):
             outcome = app(list(arguments) if arguments is not None else None, standalone_mode=False)
         return int(outcome) if isinstance(outcome, int) else 0
@@ -97,5 +131,15 @@ def _status(arguments: Sequence[str] | None) -> int:
 
 
 def _say(what: object, status: int) -> int:
+    # What all ranks know the first one says. Before the ranks are joined, all of them fail alike.
+    if _follows() and isinstance(what, Exception) and not getattr(what, "everywhere", False) and _joined():
+        print(f"nasight: rank {os.environ['RANK']}: {what}", file=sys.__stderr__)
+        return status
     typer.echo(f"nasight: {what}", err=True)
     return status
+
+
+def _joined() -> bool:
+    from torch import distributed
+
+    return distributed.is_available() and distributed.is_initialized()

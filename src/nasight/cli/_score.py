@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nasight.cli._shared import DataFolder, Device, Json, counting, examples, given, table
+from nasight.cli._shared import Cluster, DataFolder, Device, Json, counting, examples, given, table
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def score(
     resume: Annotated[str | None, typer.Option(help="Resume the last call on this folder.", metavar="FOLDER")] = None,
     device: Device = "auto",
     workers: Annotated[int | None, typer.Option(help="Processes (default: as many as cores).", metavar="N")] = None,
+    cluster: Cluster = None,
     data_folder: DataFolder = None,
     list_scores: Annotated[bool, typer.Option("--list", help="Print the score table and exit.")] = False,
     as_json: Json = False,
@@ -67,12 +68,13 @@ def score(
     if list_scores:
         _list(as_json)
         return
+    from nasight.compute import cluster as cluster_at
     from nasight.kernels import resume_score
     from nasight.kernels import score as start
 
     if top < 1:
         raise RequestError(f"--top must be at least 1, got {top}")
-    with counting("scored", "forms scored", transient=True) as report:
+    with cluster_at(cluster) as executor, counting("scored", "forms scored", transient=True) as report:
         try:
             if resume is not None:
                 found = resume_score(
@@ -80,6 +82,7 @@ def score(
                     space=space if ".py:" in space else None,
                     metrics=metric,
                     data_folder=data_folder,
+                    executor=executor,
                     workers=workers,
                     progress=report,
                     device=device,
@@ -99,6 +102,7 @@ def score(
                     resolution=resolution or None,
                     space_options=None if layers is None else {"layers": layers},
                     data_folder=data_folder,
+                    executor=executor,
                     workers=workers,
                     out=out,
                     progress=report,

@@ -46,6 +46,7 @@ EXAMPLES = examples(
     "nasight search --space darts --method gaea-pc-darts --data fashion-mnist --epochs 10 --out runs/b",
     "nasight search --method eigen --data digits --preset tiny --out runs/c",
     "nasight search --resume runs/b --epochs 20",
+    "torchrun --nproc-per-node 2 -m nasight search --data digits --preset tiny --out runs/d",
     "nasight search --list",
 )
 
@@ -104,6 +105,7 @@ def search(
     seed: Annotated[int, choice("Everything random follows from it.", group=MACHINE)] = 0,
     path: Annotated[str | None, setting(SearchOptions, "path")] = None,
     threads: Annotated[int | None, setting(SearchOptions, "threads")] = None,
+    slices: Annotated[int | None, setting(SearchOptions, "slices")] = None,
     device: Annotated[str | None, setting(SearchOptions, "device")] = None,
     precision: Annotated[str | None, setting(SearchOptions, "precision")] = None,
     data_folder: DataFolder = None,
@@ -179,6 +181,7 @@ def search(
         "params_size": _trained_size(space, preset, layers) if max_params or max_latency else None,
         "path": path,
         "threads": threads,
+        "slices": slices,
         "device": device,
         "precision": precision,
         "seed": seed,
@@ -231,6 +234,11 @@ def _trained_size(space: str, preset: str, layers: int | None) -> dict[str, int]
 
 
 def _report(run: Run, as_json: bool) -> None:
+    from nasight.compute import world
+
+    if world()[0]:
+        # The first rank draws and prints.
+        return
     if run.train_free:
         typer.echo(json.dumps(run.result) if as_json else _train_free_summary(run.result))
         return

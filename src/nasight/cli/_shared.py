@@ -52,6 +52,14 @@ DataFolder = Annotated[
         group=MACHINE,
     ),
 ]
+Cluster = Annotated[
+    str | None,
+    option(
+        "Spread it over a Dask cluster: tcp://HOST:PORT, FILE.json of a scheduler, or local:N to start N workers here.",
+        metavar="ADDRESS",
+        group=MACHINE,
+    ),
+]
 Device = Annotated[str, choice(DEVICE, metavar="NAME", group=MACHINE)]
 Json = Annotated[bool, choice("One JSON object on standard output and nothing else.", "--json", group=OUTPUT)]
 DATA = "A data set by name, an .npz file, a table (.csv, .tsv, .jsonl, .parquet), or photos in a folder or .csv."

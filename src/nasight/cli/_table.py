@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nasight.cli._shared import DataFolder, Json, counting, examples, option
+from nasight.cli._shared import Cluster, DataFolder, Json, counting, examples, option
 from nasight.cli._shared import table as lines_of
 from nasight.errors import RequestError
 
@@ -96,6 +96,7 @@ def race(
             metavar="N,...",
         ),
     ] = None,
+    cluster: Cluster = None,
     table: Source = None,
     folder: DataFolder = None,
     as_json: Json = False,
@@ -111,12 +112,13 @@ def race(
         return
     if "find" in (names or ()):
         raise RequestError("find races on a simulated cluster: add --workers 1,10,100")
+    from nasight.compute import cluster as cluster_at
     from nasight.report import race_page, race_text
     from nasight.runs import write_atomic
     from nasight.tables import load
     from nasight.tables import race as start
 
-    with counting("trials", "trials") as progress:
+    with cluster_at(cluster) as executor, counting("trials", "trials") as progress:
         outcome = start(
             names,
             table=load(table, folder=folder),
@@ -126,6 +128,7 @@ def race(
             seed=seed,
             runs=folders,
             out=out,
+            executor=executor,
             workers=processes,
             progress=progress,
         )

@@ -18,6 +18,7 @@ from nasight.cli._shared import (
     WHAT,
     Cells,
     Channels,
+    Cluster,
     DataFolder,
     Device,
     Fit,
@@ -38,7 +39,7 @@ from nasight.cli._shared import (
     setting,
 )
 from nasight.errors import RequestError
-from nasight.options import TrainOptions
+from nasight.options import SearchOptions, TrainOptions
 
 if TYPE_CHECKING:
     from nasight.data import Units
@@ -104,6 +105,8 @@ def train(
     threads: Annotated[
         int | None, option("Threads of each training (default: all, divided).", metavar="N", group=MACHINE)
     ] = None,
+    slices: Annotated[int | None, setting(SearchOptions, "slices")] = None,
+    cluster: Cluster = None,
     data_folder: DataFolder = None,
     out: Annotated[
         str | None,
@@ -115,6 +118,7 @@ def train(
 
     The same command resumes what a kill left unfinished, and reads what is finished.
     """
+    from nasight.compute import cluster as cluster_at
     from nasight.studies import trainable
     from nasight.training import moved, settings_for, train_seeds
 
@@ -160,7 +164,7 @@ def train(
     judge = "test" if resolved.validation == "test" and what.data.test_y is not None else "held out"
     try:
         units = what.data.task.with_own(None, metric).units
-        with _progress(numbers, resolved.epochs, judge, units) as progress:
+        with cluster_at(cluster) as executor, _progress(numbers, resolved.epochs, judge, units) as progress:
             summary = train_seeds(
                 what.space,
                 what.arch,
@@ -168,8 +172,10 @@ def train(
                 seeds=numbers,
                 preset=preset,
                 out=what.out,
+                executor=executor,
                 workers=workers,
                 threads=threads,
+                slices=slices,
                 progress=progress,
                 device=device,
                 **settings,

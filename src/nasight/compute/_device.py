@@ -6,6 +6,7 @@ asked for is done. So copies to a device never block here, and values come back 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -46,7 +47,7 @@ def choose_device(name: str | torch.device = "auto") -> torch.device:
         raise RequestError(f"device {str(name)!r} is not on this machine: {_here()}")
     if device.index is not None and device.index >= number:
         raise RequestError(f"there is no device {str(name)!r}: {device.type} has {number} here, counted from 0")
-    return torch.device(device.type, device.index or 0)
+    return torch.device(device.type, _own(device.type) if several_ranks() else device.index or 0)
 
 
 def _best() -> torch.device:
@@ -57,8 +58,17 @@ def _best() -> torch.device:
         kinds = (*kinds, other.type)
     for kind in kinds:
         if _number(kind):
-            return torch.device(kind, 0)
+            return torch.device(kind, _own(kind))
     return torch.device("cpu")
+
+
+def several_ranks() -> bool:
+    """Whether torchrun started this process beside others: then each has the device of its number on its machine."""
+    return os.environ.get("WORLD_SIZE", "1") != "1"
+
+
+def _own(kind: str) -> int:
+    return int(os.environ.get("LOCAL_RANK", "0")) % _number(kind) if several_ranks() else 0
 
 
 def _number(kind: str) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import pickle
 import signal
 import sys
 import threading
@@ -15,6 +14,7 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from typing import TypeVar
 
+from nasight.compute._packed import packed, shipped
 from nasight.errors import RequestError, RunError
 
 Item = TypeVar("Item")
@@ -61,7 +61,8 @@ def map_resumable(
         for item in todo:
             arrived(item, function(item))
     else:
-        _check_sendable(function)
+        # Before processes start: work that cannot be sent is refused.
+        packed(function)
         with process_pool(workers) as own:
             _spread(function, todo, own, arrived)
     return [results[item] for item in order]
@@ -74,33 +75,25 @@ def worker_count(items: int, workers: int | None = None) -> int:
     return max(1, min(workers or cores(), items))
 
 
-def _check_sendable(function: object) -> None:
-    try:
-        pickle.dumps(function)
-    except Exception as error:
-        raise RequestError(
-            f"the work cannot be sent to other processes ({error}); use 1 worker, or functions and classes of a module"
-        ) from error
-
-
 def _spread(
     function: Callable[[Item], Result],
     items: list[Item],
     executor: Executor,
     arrived: Callable[[Item, Result], None],
 ) -> None:
-    futures = {executor.submit(function, item): item for item in items}
-    try:
-        for future in as_completed(futures):
-            arrived(futures.pop(future), future.result())
-    except BrokenProcessPool as error:
-        raise RunError(
-            "a worker process ended before its work was done: memory may be short (use fewer workers), or the calling "
-            'script lacks `if __name__ == "__main__":`; what is finished is kept'
-        ) from error
-    finally:
-        for future in futures:
-            future.cancel()
+    with shipped(function, executor) as call:
+        futures = {executor.submit(call, item): item for item in items}
+        try:
+            for future in as_completed(futures):
+                arrived(futures.pop(future), future.result())
+        except BrokenProcessPool as error:
+            raise RunError(
+                "a worker process ended before its work was done: memory may be short (use fewer workers), or the "
+                'calling script lacks `if __name__ == "__main__":`; what is finished is kept'
+            ) from error
+        finally:
+            for future in futures:
+                future.cancel()
 
 
 @contextmanager
@@ -124,6 +117,8 @@ def process_pool(workers: int) -> Iterator[Executor]:
 def _start_worker(alive: Connection, threads: int) -> None:
     """Ctrl-C is for the parent to handle; a parent that is gone leaves nobody to work for."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for name in ("RANK", "WORLD_SIZE"):  # of torchrun: this process is none of its ranks
+        os.environ.pop(name, None)
     os.environ["OMP_NUM_THREADS"] = str(threads)  # for torch when it is imported, which not all work needs
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(threads)

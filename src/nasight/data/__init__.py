@@ -17,6 +17,7 @@ from nasight.data._photo_list import image_files
 from nasight.data._registry import REGISTERED as FORMATS
 from nasight.data._registry import DataFormat, formats, register
 from nasight.data._rows import Rows, rows
+from nasight.data._sent import SentData
 from nasight.data._sources import data_folder
 from nasight.data._split import split_indices
 from nasight.data._task import KINDS, METRICS, Task, Units
@@ -39,6 +40,7 @@ __all__ = [
     "Loader",
     "Prepared",
     "Rows",
+    "SentData",
     "TableLayout",
     "Task",
     "Transform",

@@ -109,18 +109,24 @@ def augment(batch: Tensor, generator: torch.Generator, *, crop: int = 4, flip: b
     return cut(crop_and_flip(batch, generator, settings), generator, settings)
 
 
-def crop_and_flip(batch: Tensor, generator: torch.Generator, settings: Augment) -> Tensor:
-    """Every image padded with zeros, cropped at a random place and, half of the time, mirrored."""
+def crop_and_flip(
+    batch: Tensor, generator: torch.Generator, settings: Augment, within: tuple[int, slice] | None = None
+) -> Tensor:
+    """Every image padded with zeros, cropped at a random place and, half of the time, mirrored.
+
+    `within` says of how many rows these are a part, and which: each gets the changes that it has in the whole.
+    """
     if not settings.crop and not settings.flip:
         return batch.clone()
     b, c, h, w = batch.shape
+    drawn, part = within or (b, slice(None))
     pad, rows, columns = settings.crop, torch.arange(h).expand(b, h), torch.arange(w).expand(b, w)
     offset = torch.zeros(b, 2, dtype=torch.long)
     if pad:
-        offset = torch.randint(2 * pad + 1, (b, 2), generator=generator)
+        offset = torch.randint(2 * pad + 1, (drawn, 2), generator=generator)[part]
         batch = functional.pad(batch, (pad, pad, pad, pad))
     if settings.flip:
-        mirrored = torch.randint(2, (b, 1), generator=generator).bool()
+        mirrored = torch.randint(2, (drawn, 1), generator=generator)[part].bool()
         columns = torch.where(mirrored, w - 1 - columns, columns)
     rows, columns = rows + offset[:, :1], columns + offset[:, 1:]
     # Drawn on the CPU, whichever device the images are on.
@@ -130,13 +136,16 @@ def crop_and_flip(batch: Tensor, generator: torch.Generator, settings: Augment) 
     return batch.flatten(2).gather(2, pixels.expand(b, c, h * w)).reshape(b, c, h, w)
 
 
-def cut(batch: Tensor, generator: torch.Generator, settings: Augment) -> Tensor:
+def cut(
+    batch: Tensor, generator: torch.Generator, settings: Augment, within: tuple[int, slice] | None = None
+) -> Tensor:
     """Every image with zeros in a square around a random pixel."""
     if not settings.cutout:
         return batch
     b, _, h, w = batch.shape
-    top = torch.randint(h, (b, 1), generator=generator) - settings.cutout // 2
-    left = torch.randint(w, (b, 1), generator=generator) - settings.cutout // 2
+    drawn, part = within or (b, slice(None))
+    top = torch.randint(h, (drawn, 1), generator=generator)[part] - settings.cutout // 2
+    left = torch.randint(w, (drawn, 1), generator=generator)[part] - settings.cutout // 2
     rows, columns = torch.arange(h), torch.arange(w)
     in_rows = (rows >= top) & (rows < top + settings.cutout)  # (b, h)
     in_columns = (columns >= left) & (columns < left + settings.cutout)  # (b, w)

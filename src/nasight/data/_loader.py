@@ -73,8 +73,11 @@ class Loader:
         """All examples that batches are made of, before they are normalized: a copy of the rows in use."""
         return self._x if self._rows is None else take(self._x, self._rows)
 
-    def batch(self, epoch: int, step: int) -> tuple[Tensor, Tensor]:
-        """The examples, contiguous float32, and the labels of one step of an epoch; both count from 0."""
+    def batch(self, epoch: int, step: int, part: slice | None = None) -> tuple[Tensor, Tensor]:
+        """The examples, contiguous float32, and the labels of one step of an epoch; both count from 0.
+
+        With `part` only these rows of the batch are read, with the changes that they have in the whole batch.
+        """
         if epoch < 0 or not 0 <= step < self.steps:
             raise RequestError(f"there is no step {step} in epoch {epoch}: steps are 0 to {self.steps - 1}")
         if self._order is None or self._order[0] != epoch:
@@ -83,8 +86,12 @@ class Loader:
         rows = self._order[1][step * self.batch_size : (step + 1) * self.batch_size]
         noise = generator_for(self.seed, self.stream, epoch, step)
         ahead = self._order[1][(step + 1) * self.batch_size : (step + 2) * self.batch_size]
+        within = None if part is None else (len(rows), part)
+        if part is not None:
+            rows, ahead = rows[part], ahead[part]
         x, y = self._feed(rows, ahead)
-        return _examples(self._own(x, epoch, step), self._normalize, self.augment, noise), y
+        x = self._own(x, epoch, step, *([] if part is None else [part.start]))
+        return _examples(x, self._normalize, self.augment, noise, within), y
 
     def to(self, device: torch.device) -> Loader:
         """Give batches on this device from now on; the rows are kept there if they fit, else read ahead."""
@@ -98,11 +105,11 @@ class Loader:
     def _take(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         return take(self._x, rows if self._rows is None else self._rows[rows]), self.y[rows]
 
-    def _own(self, x: Tensor, epoch: int, step: int) -> Tensor:
+    def _own(self, x: Tensor, epoch: int, step: int, *part: int) -> Tensor:
         """The batch as a function of the caller's own changes it; torch's random numbers follow from the seed there."""
         if self.transform is None:
             return x
-        with seeded(self.seed, self.stream, epoch, step):
+        with seeded(self.seed, self.stream, epoch, step, *part):
             found = self.transform(x)
         if not isinstance(found, Tensor) or found.shape != x.shape:
             got = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
@@ -311,11 +318,17 @@ class _Normalize:
         return (x - self.center).mul_(self.scale).contiguous()
 
 
-def _examples(x: Tensor, normalize: _Normalize, augment: Augment | None, noise: torch.Generator | None) -> Tensor:
+def _examples(
+    x: Tensor,
+    normalize: _Normalize,
+    augment: Augment | None,
+    noise: torch.Generator | None,
+    within: tuple[int, slice] | None = None,
+) -> Tensor:
     """Shifts fill with black, before normalization, and holes with the mean, after it (as in DARTS)."""
     if augment is None or noise is None:
         return normalize(x)
-    return cut(normalize(crop_and_flip(x, noise, augment)), noise, augment)
+    return cut(normalize(crop_and_flip(x, noise, augment, within)), noise, augment, within)
 
 
 def _check(x: Tensor, y: Tensor, size: int, augment: Augment | None, rows: Tensor | None) -> None:

@@ -16,11 +16,14 @@ from nasight.runs._files import (
     write_json,
 )
 from nasight.runs._folder import RunFolder, versions
+from nasight.runs._parcel import Parcel, parcel
 from nasight.runs._schemas import JournalLine, ScoreLine, ScoreRequest, TrialsFile
+from nasight.runs._together import same_data, writing
 
 __all__ = [
     "DataRecord",
     "JournalLine",
+    "Parcel",
     "RunFolder",
     "ScoreLine",
     "ScoreRequest",
@@ -33,12 +36,15 @@ __all__ = [
     "found_again",
     "is_code",
     "named_again",
+    "parcel",
     "parse_json",
     "read_bytes",
     "read_json",
     "read_lines",
     "read_object",
+    "same_data",
     "versions",
     "write_atomic",
     "write_json",
+    "writing",
 ]

@@ -60,6 +60,7 @@ class TrainFile(WithData):
     architecture: str
     seed: Count
     threads: Size
+    slices: Size = 1
     space_options: Options = {}
 
 
@@ -353,7 +354,7 @@ class TrainCheckpoint(File):
     epoch: Count
     step: Count
     loss: float
-    correct: Count
+    correct: float
     seconds: float
     rows: list[TrainRow]
 

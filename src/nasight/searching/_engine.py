@@ -14,7 +14,17 @@ import torch
 from torch import Tensor, nn
 
 from nasight.architecture import Architecture
-from nasight.compute import LossScale, autocast, is_device, to_device, to_host
+from nasight.compute import (
+    ALONE,
+    LossScale,
+    Ranks,
+    Slices,
+    autocast,
+    everywhere,
+    is_device,
+    to_device,
+    to_host,
+)
 from nasight.data import Dataset, resized
 from nasight.errors import RequestError, RunError
 from nasight.geometry import Distribution, MirrorDescent
@@ -38,9 +48,16 @@ class Engine:
     """One search in progress."""
 
     def __init__(
-        self, settings: SearchSettings, space: Space, dataset: Dataset, method: Method, own: OwnParts | None = None
+        self,
+        settings: SearchSettings,
+        space: Space,
+        dataset: Dataset,
+        method: Method,
+        own: OwnParts | None = None,
+        ranks: Ranks = ALONE,
     ) -> None:
         self.settings, self.space, self.method, self.own = settings, space, method, own or OwnParts()
+        self.ranks, self.slices = ranks, Slices(settings.slices, ranks)
         self.objective = self.method.objective(settings.objective)
         self.relaxation = self.method.relaxation
         check_fit(self.method, space, settings.partial)
@@ -57,6 +74,7 @@ class Engine:
         if settings.class_weights == "balanced":
             self.task = self.task.balanced(streams.learned_y, self.dataset.n_classes)
         self.candidate_batch = to_device(streams.candidate_batch, self.device)
+        self.slices.check(min(loader.batch_size for loader in self.loaders.values()))
         self.steps = self.loaders["weights"].steps
         self.phase = self.objective.phase(self.steps)
         """Steps of the architecture alone after those of an epoch."""
@@ -272,6 +290,8 @@ class Engine:
         tally = Tally()
         fixed = None if arch is None else self.space.encode(arch, edges=self.relaxation.edges)
         for index, (x, y) in enumerate(self._held_out()):
+            if not self._mine(index):
+                continue
             generator = self.generator("evaluation", epoch, index)
             weights = fixed if fixed is not None else self.relaxed(epoch, generator=generator, learn=False)
             logits = self.passed(x, weights)
@@ -279,14 +299,24 @@ class Engine:
         self.supernet.train()
         return tally
 
+    def _mine(self, index: int) -> bool:
+        """Whether this rank takes a batch, or a candidate, that the ranks share out whole."""
+        return index % self.ranks.size == self.ranks.rank
+
     @torch.no_grad()
     def correct(self, arch: Architecture) -> Tensor:
         """The scores of validation examples with one architecture under the shared weights: (examples,)."""
         self.supernet.eval()
         weights = self.space.encode(arch, edges=self.relaxation.edges)
-        found = [self.judge_task.rows(self.passed(x, weights), y, self.validation_y) for x, y in self._held_out()]
+        found = [
+            self.judge_task.rows(self.passed(x, weights), y, self.validation_y)
+            if self._mine(index)
+            else torch.zeros(len(y), device=self.device)
+            for index, (x, y) in enumerate(self._held_out())
+        ]
         self.supernet.train()
-        return to_host(torch.cat(found))
+        (scores,) = self.ranks.sums([torch.cat(found)])
+        return to_host(scores)
 
     def _held_out(self) -> Iterator[tuple[Tensor, Tensor]]:
         """The validation batches, on the device."""
@@ -305,21 +335,22 @@ class Engine:
             return next(proposed)
         x, y = self.candidate_batch
         self.supernet.eval()
-        archs, scored = list[Architecture](), list[tuple[Tensor, Tensor]]()
-        for arch in proposed:
-            if self.space.usable(arch) is None:
+        archs, mine, scored = list(proposed), list[int](), list[tuple[Tensor, Tensor]]()
+        for index, arch in enumerate(archs):
+            if self._mine(index) and self.space.usable(arch) is None:
                 logits = self.passed(x, self.space.encode(arch, edges=self.relaxation.edges))
-                archs.append(arch)
+                mine.append(index)
                 scored.append((self.judge_task.rows(logits, y).sum(), -self.judge_task.loss(logits, y)))
         self.supernet.train()
-        if not scored:
-            raise RunError(f"none of {candidates} candidates of {self.space.name!r} is a network")
+        values = [(int(right), float(loss), -n) for n, (right, loss) in zip(mine, to_host(scored), strict=True)]
+        every = [value for found in self.ranks.all_values(values) for value in found]
+        if not every:
+            raise everywhere(RunError(f"none of {candidates} candidates of {self.space.name!r} is a network"))
         # Of equal ones the first.
-        values = [(int(right), float(loss)) for right, loss in to_host(scored)]
-        return archs[values.index(max(values))]
+        return archs[-max(every)[2]]
 
     def state(self) -> dict[str, Any]:
-        """All that a later process needs to go on; plain values and tensors on the CPU."""
+        """All that a later process needs to go on; plain values and tensors on the CPU. All ranks ask together."""
         self.settle()
         state = {
             "stage": self.stage,
@@ -331,7 +362,7 @@ class Engine:
             "params": {name: parameter.detach() for name, parameter in self.params.items()},
             "weight_optimizer": self.weight_optimizer.state_dict(),
             "arch_optimizer": None if self.arch_optimizer is None else self.arch_optimizer.state_dict(),
-            "tallies": {name: [t.loss, t.right, t.count] for name, t in self.tallies.items()},
+            "tallies": {name: tally.over(self.ranks).values() for name, tally in self.tallies.items()},
             "kept": self.kept,
         }
         return to_host(state) if is_device(self.device) else state
@@ -350,7 +381,9 @@ class Engine:
             if self.arch_optimizer is not None:
                 self.arch_optimizer.load_state_dict(state["arch_optimizer"])
                 self.arch_lr = float(self.arch_optimizer.param_groups[0]["lr"])
-            self.tallies = {name: Tally(*values) for name, values in state["tallies"].items()}
+            # What all ranks had seen together is kept by one of them.
+            told = state["tallies"].items()
+            self.tallies = {name: Tally(*values) if self.ranks.first else Tally() for name, values in told}
             self.kept = state["kept"]
         except RequestError:
             raise

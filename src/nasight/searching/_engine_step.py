@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
-from nasight.compute import to_host
+from nasight.compute import RunningStatistics, Slice, to_host
 from nasight.data import Loader
 from nasight.errors import RequestError, RunError
 from nasight.searching._per_example import example_gradients
@@ -51,20 +51,41 @@ class EngineStep:
         return self._engine.generator(purpose, self.epoch, self.index)
 
     def loss(self, stream: str, *, learn: bool, record: bool = True) -> Tensor:
-        engine, (x, y) = self._engine, self._batch(stream)
+        engine = self._engine
         weights = engine.relaxed(self.epoch, generator=self._chance(stream), learn=learn)
         skip_zeros = engine.relaxation.skip_zeros if learn else None
-        logits = engine.passed(x, weights, skip_zeros=skip_zeros, **self._dropout(stream))
-        loss = engine.task.loss(logits, y)
-        engine.watch.see(loss, self.epoch, self.index)
-        if record:
-            engine.tallies[stream].add(loss.detach(), engine.judge_task.rows(logits.detach(), y))
+        losses = []
+        running = RunningStatistics(engine.supernet, engine.slices)
+        for part, x, y in self._slices(stream):
+            logits = engine.passed(x, weights, skip_zeros=skip_zeros, **self._dropout(stream, part.number))
+            loss = engine.task.loss(logits, y)
+            losses.append(loss if engine.slices.whole else part.share * loss)
+            running.passed(part.share)
+            if record:
+                engine.tallies[stream].add(loss.detach(), engine.judge_task.rows(logits.detach(), y))
+        running.end(engine.ranks.sums(running.sums))
+        loss = losses[0] if len(losses) == 1 else torch.stack(losses).sum()
+        if engine.ranks.size == 1:
+            # Several ranks ask when they have added up their gradients: one must not leave without the others.
+            engine.watch.see(loss, self.epoch, self.index)
         return loss
 
     def gradients(self, loss: Tensor, tensors: Sequence[Tensor]) -> list[Tensor]:
         scale = self._engine.scale
         grads = torch.autograd.grad(scale.scaled(loss), tensors, allow_unused=True, materialize_grads=True)
-        return scale.restored(list(grads))
+        return scale.restored(self._summed(loss, grads))
+
+    def _summed(self, loss: Tensor, grads: Sequence[Tensor]) -> list[Tensor]:
+        """Gradients of the whole batch; where several ranks have slices of it, one message adds them up.
+
+        They are still scaled: where one rank has an overflow, all see it, none moves, and their scales stay the same.
+        """
+        ranks = self._engine.ranks
+        if ranks.size == 1:
+            return list(grads)
+        *summed, whole = ranks.sums([*grads, loss])
+        self._engine.watch.see(whole, self.epoch, self.index)
+        return summed
 
     def descend(self, loss: Tensor, *, weights: bool = False, architecture: bool = False) -> None:
         if not weights:
@@ -75,7 +96,12 @@ class EngineStep:
         for parameter in (*self.shared, *self.theta):
             parameter.grad = None
         engine.scale.scaled(loss).backward()  # type: ignore[no-untyped-call]
-        engine.scale.restore_gradients((*self.shared, *self.theta))
+        moved = [p for p in (*self.shared, *(self.theta if architecture else ())) if p.grad is not None]
+        for parameter, grad in zip(
+            moved, self._summed(loss, [p.grad for p in moved if p.grad is not None]), strict=True
+        ):
+            parameter.grad = grad
+        engine.scale.restore_gradients(moved)
         nn.utils.clip_grad_norm_(engine.supernet.parameters(), engine.settings.clip)
         engine.weight_optimizer.step()
         if architecture:
@@ -106,37 +132,54 @@ class EngineStep:
         return moved
 
     def example_gradients(self, stream: str) -> list[Tensor]:
-        engine, (x, y) = self._engine, self._batch(stream)
+        engine, batch = self._engine, self._loader(stream).batch_size
         weights = engine.relaxed(self.epoch, generator=self._chance(stream), learn=False)
-        loss, logits, grads = example_gradients(
-            engine.supernet, weights, x, y, engine.task, engine.settings.precision, **self._dropout(stream)
-        )
-        engine.tallies[stream].add(loss, engine.judge_task.rows(logits, y))
-        return [grads[group.name] for group in engine.theta_groups]
+        found = [weights[g.name].new_zeros(batch, *weights[g.name].shape) for g in engine.theta_groups]
+        for part, x, y in self._slices(stream):
+            loss, logits, grads = example_gradients(
+                engine.supernet,
+                weights,
+                x,
+                y,
+                engine.task,
+                engine.settings.precision,
+                **self._dropout(stream, part.number),
+            )
+            engine.tallies[stream].add(loss, engine.judge_task.rows(logits, y))
+            for group, each in zip(engine.theta_groups, found, strict=True):
+                each[part.rows] = grads[group.name]
+        return engine.ranks.sums(found)
 
     @torch.no_grad()
     def scores(self, answers: Tensor, stream: str) -> tuple[Tensor, Tensor]:
         batch = self._batch(stream)
-        return self._scored(answers, stream, [batch] * len(answers))
+        return self._scored(answers, stream, lambda number: batch)
 
     @torch.no_grad()
     def evaluated(self, answers: Tensor, stream: str) -> tuple[Tensor, Tensor]:
         # Batches are numbered through all epochs: they go through the rows in one order after the other.
         engine, loader, first = self._engine, self._loader(stream), self._number * len(answers)
         engine.supernet.eval()
-        batches = (loader.batch(*divmod(number, loader.steps)) for number in range(first, first + len(answers)))
-        found = self._scored(answers, stream, batches)
+        found = self._scored(answers, stream, lambda number: loader.batch(*divmod(first + number, loader.steps)))
         engine.supernet.train()
         return found
 
-    def _scored(self, answers: Tensor, stream: str, batches: Iterable[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+    def _scored(
+        self, answers: Tensor, stream: str, batch: Callable[[int], tuple[Tensor, Tensor]]
+    ) -> tuple[Tensor, Tensor]:
+        """Whole batches: the architectures are what ranks share among themselves."""
         engine, found = self._engine, list[Tensor]()
-        for each, (x, y) in zip(answers, batches, strict=True):
+        for number, each in enumerate(answers):
+            if number % engine.ranks.size != engine.ranks.rank:
+                found.append(torch.zeros(2, device=engine.device))
+                continue
+            x, y = batch(number)
             logits = engine.passed(x, engine.space.encode(self.policy.architecture(each)))
             loss, rows = engine.task.loss(logits, y), engine.judge_task.rows(logits, y)
             engine.tallies[stream].add(loss, rows)
             found.append(torch.stack([loss, rows.float().mean()]))
-        losses, scores = to_host(torch.stack(found)).unbind(1)
+        (every,) = engine.ranks.sums([torch.stack(found)])
+        losses, scores = to_host(every).unbind(1)
         return losses, scores
 
     @property
@@ -152,16 +195,22 @@ class EngineStep:
             raise RunError(f"an objective asked for the stream {stream!r}; there are {', '.join(STREAMS)}")
         return self._engine.loaders[stream]
 
-    def _batch(self, stream: str) -> tuple[Tensor, Tensor]:
-        loader = self._loader(stream)
+    def _batch(self, stream: str, rows: slice | None = None) -> tuple[Tensor, Tensor]:
+        loader, part = self._loader(stream), dict[str, Any](**({} if rows is None else {"part": rows}))
         if self._engine.settings.arch_share != HALF:
             # Of two unequal parts the shorter one ends within an epoch, and begins again in another order.
-            return loader.batch(*divmod(self._number, loader.steps))
-        return loader.batch(self.epoch, self.index % loader.steps)
+            return loader.batch(*divmod(self._number, loader.steps), **part)
+        return loader.batch(self.epoch, self.index % loader.steps, **part)
 
-    def _dropout(self, stream: str) -> dict[str, Dropout]:
+    def _slices(self, stream: str) -> Iterator[tuple[Slice, Tensor, Tensor]]:
+        """The slices of the batch that are this rank's."""
+        for part in self._engine.slices.of(self._loader(stream).batch_size):
+            yield part, *self._batch(stream, None if self._engine.slices.whole else part.rows)
+
+    def _dropout(self, stream: str, number: int) -> dict[str, Dropout]:
         """An argument of the supernet, and only where there is a dropout: not every space knows it."""
-        generator = self._engine.generator("skip dropout", stream, self.epoch, self.index)
+        keys = () if self._engine.slices.whole else (number,)
+        generator = self._engine.generator("skip dropout", stream, self.epoch, self.index, *keys)
         dropout = self._engine.skip_dropout(self.epoch, generator=generator)
         return {} if dropout is None else {"skip_dropout": dropout}
 

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from types import FrameType
@@ -16,16 +17,17 @@ import torch
 from torch import Tensor, nn
 
 from nasight.arguments import typed
-from nasight.compute import check_precision, choose_device, moved_note
+from nasight.compute import Poll, check_precision, choose_device, current_ranks, everywhere, moved_note
 from nasight.data import augment_text, holds_photos, with_label
 from nasight.data import load as load_data
 from nasight.errors import RequestError, RunError
 from nasight.options import SearchOptions, takes
 from nasight.own import OwnParts, own_parts
 from nasight.reproducible import torch_threads
-from nasight.runs import DataRecord, RunFolder
+from nasight.runs import DataRecord, RunFolder, same_data, writing
+from nasight.searching._agreement import check_agreement, picked_by_first
 from nasight.searching._amounts import tell_amounts
-from nasight.searching._constraint import check_limit, constrained
+from nasight.searching._constraint import check_limit
 from nasight.searching._engine import Engine
 from nasight.searching._lengthen import lengthen
 from nasight.searching._progress import Progress
@@ -92,29 +94,42 @@ def search(
     if none is None and published is not None:
         none = published.settings.get("none")
     found, name, options = chosen_space(space, given.pop("space_options", None), none=none)
-    data = with_label(data, given.pop("label", None), given.pop("task", None))
-    words = given.pop("augment") if isinstance(given.get("augment"), str) else None
-    # Photos are decoded at the resolution; other images are shrunk to it by the engine.
-    side = given.get("resolution") if holds_photos(data) else None
-    dataset = load_data(data, folder=data_folder, resolution=side, augment=words)
-    resolved = resolve(
-        row,
-        found,
-        name=name,
-        space_options=options,
-        data=data if isinstance(data, str) else dataset.origin or dataset.name,
-        objective=objective,
-        preset=preset,
-        **given,
-    )
-    tell_amounts(resolved, dataset, asked=bool({"examples", "share"} & {k for k, v in given.items() if v is not None}))
+    ranks = current_ranks()
+    with ranks.together():
+        data = with_label(data, given.pop("label", None), given.pop("task", None))
+        words = given.pop("augment") if isinstance(given.get("augment"), str) else None
+        # Photos are decoded at the resolution; other images are shrunk to it by the engine.
+        side = given.get("resolution") if holds_photos(data) else None
+        dataset = load_data(data, folder=data_folder, resolution=side, augment=words)
+        named = {key: value for key, value in given.items() if value is not None}
+        resolved = resolve(
+            row,
+            found,
+            name=name,
+            space_options=options,
+            data=data if isinstance(data, str) else dataset.origin or dataset.name,
+            objective=objective,
+            preset=preset,
+            **{"slices": ranks.size, **named},
+        )
+    same_data(ranks, dataset)
+    if ranks.first:
+        tell_amounts(resolved, dataset, asked=bool({"examples", "share"} & named.keys()))
     with torch_threads(resolved.threads):
-        engine = Engine(resolved, found, dataset, row, own)
-        check_limit(engine)
+        with ranks.together():
+            engine = Engine(resolved, found, dataset, row, own, ranks)
         record = DataRecord.of(dataset, engine.dataset.inputs).to_dict()
         about = {"settings": resolved.model_dump(), "data": record, **({"own": own.names()} if own.names() else {})}
-        folder = RunFolder.create(out, kind="search", about=about, overwrite=overwrite, code=[name])
-        return _run(engine, folder, tracked(progress, track, folder.path, engine.groups))
+        folder = RunFolder(out)
+
+        def begin() -> None:
+            nonlocal folder
+            check_limit(engine)
+            # It holds the lock of the run, so it is the one that writes.
+            folder = RunFolder.create(out, kind="search", about=about, overwrite=overwrite, code=[name])
+
+        ranks.of_first(begin)
+        return _run(engine, folder, progress, track)
 
 
 def resume(
@@ -143,9 +158,12 @@ def resume(
     diverged; run.json keeps from where on.
     """
     check_track(track)
-    run = Run(path, space=space if space is None or isinstance(space, str) else load_space(space), method=method)
+    given = space if space is None or isinstance(space, str) else load_space(space)
+    run = Run(path, space=given, method=method)
+    ranks = current_ranks()
     if epochs is not None:
-        run = lengthen(run, epochs)
+        ranks.of_first(partial(_lengthen, run, epochs))
+        run = Run(path, space=run.space, method=run.method)
     if run.finished:
         return run
     if run.settings.edition == 1 and run.settings.method in CHANGED:
@@ -153,17 +171,23 @@ def resume(
             f"the search in {run.path} was begun with the {run.settings.method!r} of version 0.1, which differs from "
             "this one: begin it anew"
         )
-    dataset = run.load_data(data, data_folder=data_folder)
+    with ranks.together():
+        dataset = run.load_data(data, data_folder=data_folder)
     if lr is not None and lr != run.settings.lr:
-        run = _with_rate(run, lr, space)
-    settings, note = on_device(run.settings, device)
-    own = (own or OwnParts()).again(run.folder.about.get("own"), f"the search in {run.path}")
+        ranks.of_first(partial(_set_rate, run, lr))
+        run = Run(path, space=run.sendable_space if space is None else run.space, method=run.method)
+    with ranks.together():
+        settings, note = on_device(run.settings, device)
+        own = (own or OwnParts()).again(run.folder.about.get("own"), f"the search in {run.path}")
+    same_data(ranks, dataset)
     with torch_threads(settings.threads):
-        engine = Engine(settings, run.space, dataset, run.method, own)
-        told = tracked(progress, track, run.path, engine.groups)
-        if note is not None:
-            told.note(note)
-        return _run(engine, run.folder, told)
+        with ranks.together():
+            engine = Engine(settings, run.space, dataset, run.method, own, ranks)
+        return _run(engine, run.folder, progress, track, note)
+
+
+def _lengthen(run: Run, epochs: int) -> None:
+    lengthen(run, epochs)
 
 
 def on_device(settings: SearchSettings, device: str | None) -> tuple[SearchSettings, str | None]:
@@ -181,8 +205,8 @@ def on_device(settings: SearchSettings, device: str | None) -> tuple[SearchSetti
     return settings.model_copy(update={"device": chosen}), moved_note(settings.device, chosen)
 
 
-def _with_rate(run: Run, lr: float, space: Any) -> Run:
-    """The run with another learning rate from its last checkpoint on."""
+def _set_rate(run: Run, lr: float) -> None:
+    """Give the run another learning rate from its last checkpoint on."""
     about = run.folder.about
     changed = checked({**run.settings.model_dump(), "lr": lr, "lr_min": min(lr, run.settings.lr_min)})
     with run.folder.writing():
@@ -190,7 +214,6 @@ def _with_rate(run: Run, lr: float, space: Any) -> Run:
         where = {"epoch": 0, "step": 0} if state is None else {"epoch": state["epoch"], "step": state["step"]}
         changes = [*about.get("changes", []), {**where, "lr": [run.settings.lr, lr]}]
         run.folder.amend({**about, "settings": changed.model_dump(), "changes": changes})
-    return Run(run.path, space=run.sendable_space if space is None else run.space, method=run.method)
 
 
 def chosen_space(
@@ -208,16 +231,26 @@ def chosen_space(
     return load_space(space, **asked), space, asked
 
 
-def _run(engine: Engine, folder: RunFolder, progress: Progress) -> Run:
-    with folder.writing(), _stop_requests() as stopping, closing(progress), _told_how_to_resume(engine, folder):
-        state = folder.load()
+def _run(engine: Engine, folder: RunFolder, told: Progress | None, track: str | None, note: str | None = None) -> Run:
+    ranks = engine.ranks
+    progress = tracked(told, track, folder.path, engine.groups) if ranks.first else Progress()
+    if note is not None:
+        progress.note(note)
+    with (
+        writing(folder, ranks),
+        _stop_requests() as stopping,
+        closing(progress),
+        _told_how_to_resume(engine, folder),
+    ):
+        state, poll = ranks.of_first(folder.load), Poll(ranks)
         first_epoch, first_step, seconds = 0, 0, 0.0
         if state is not None:
-            engine.load_state(state["engine"])
+            with ranks.together():
+                engine.load_state(state["engine"])
             first_epoch, first_step, seconds = state["epoch"], state["step"], state["seconds"]
             if first_step:
                 engine.set_rate(first_epoch)
-        rows = folder.resume_history(first_epoch)
+        rows = ranks.of_first(partial(folder.resume_history, first_epoch))
         s = engine.settings
         progress.begin(s, engine.length, first_epoch * engine.length + first_step)
         for epoch in range(first_epoch, s.epochs):
@@ -232,18 +265,22 @@ def _run(engine: Engine, folder: RunFolder, progress: Progress) -> Run:
                 if iterate < last and engine.objective.keeps(iterate, last, engine.generator("iterate")):
                     engine.keep()
                 progress.step(epoch, step)
-                due = time.monotonic() - saved > s.checkpoint_seconds
-                if (due or stopping.is_set()) and step + 1 < engine.length:
+                if step + 1 == engine.length:
+                    continue
+                stop, due = poll(stop=stopping.is_set(), due=time.monotonic() - saved > s.checkpoint_seconds)
+                if stop or due:
                     _save(engine, folder, epoch, step + 1, time.monotonic() - start)
                     saved = time.monotonic()
-                    _leave_if(stopping, folder)
+                    _leave_if(stop, folder)
             first_step, seconds = 0, 0.0
             rows.append(_row(engine, epoch, start))
-            folder.append_history(rows[-1])
+            with ranks.together():
+                if ranks.first:
+                    folder.append_history(rows[-1])
             _save(engine, folder, epoch + 1, 0, 0.0)
             progress.epoch(rows[-1])
             if epoch + 1 < s.epochs:
-                _leave_if(stopping, folder)
+                _leave_if(bool(ranks.largest(float(stopping.is_set()))[0]), folder)
         return _finish(engine, folder, rows)
 
 
@@ -256,17 +293,20 @@ def _told_how_to_resume(engine: Engine, folder: RunFolder) -> Iterator[None]:
         lower = f"nasight search --resume {quote(str(folder.path))} --lr {engine.settings.lr / 10:g}"
         there = (folder.path / "state.json").exists()
         kept = "the checkpoint before it is kept" if there else "there was no checkpoint yet"
-        raise Diverged(f"{error} with lr {engine.settings.lr:g}; {kept}; go on with a lower rate: {lower}") from error
+        text = f"{error} with lr {engine.settings.lr:g}; {kept}; go on with a lower rate: {lower}"
+        raise everywhere(Diverged(text)) from error
 
 
 def _save(engine: Engine, folder: RunFolder, epoch: int, step: int, seconds: float) -> None:
-    moving = engine.state()
+    moving, ranks = engine.state(), engine.ranks
     state = {"engine": moving, "epoch": epoch, "step": step, "seconds": seconds}
     tensors = (*moving["supernet"].values(), *moving["params"].values())
     if not all(bool(torch.isfinite(value).all()) for value in tensors):
-        # Such a state is never kept: the one before it is what a smaller rate resumes from.
-        raise Diverged(f"a weight became infinite or NaN in epoch {max(epoch - (step == 0), 0)}")
-    folder.save(state, mark=f"{epoch:05d}-{step:06d}")
+        # Such a state is never kept: the one before it is what a smaller rate resumes from. All ranks have the same.
+        raise everywhere(Diverged(f"a weight became infinite or NaN in epoch {max(epoch - (step == 0), 0)}"))
+    with ranks.together():
+        if ranks.first:
+            folder.save(state, mark=f"{epoch:05d}-{step:06d}")
 
 
 def _row(engine: Engine, epoch: int, start: float) -> dict[str, Any]:
@@ -276,14 +316,17 @@ def _row(engine: Engine, epoch: int, start: float) -> dict[str, Any]:
     relaxed, discrete = engine.evaluate(None, epoch), None if unusable else engine.evaluate(arch, epoch)
     engine.settle(relaxed, *([discrete] if discrete else []))
     weights = engine.weights()
-    row: dict[str, Any] = {"epoch": epoch, **engine.tallies["weights"].means("train"), **relaxed.means("valid")}
-    if engine.tallies["architecture"].count:
-        row |= engine.tallies["architecture"].means("arch")
+    check_agreement(engine)
+    seen = {stream: tally.over(engine.ranks) for stream, tally in engine.tallies.items()}
+    row: dict[str, Any] = {"epoch": epoch, **seen["weights"].means("train")}
+    row |= relaxed.over(engine.ranks).means("valid")
+    if seen["architecture"].count:
+        row |= seen["architecture"].means("arch")
     if engine.judge_task.units.metric != "accuracy":
         row["metric"] = engine.judge_task.units.metric
     row["discrete_loss"] = row["discrete_accuracy"] = row["drop"] = None
     if discrete is not None:
-        row |= discrete.means("discrete")
+        row |= discrete.over(engine.ranks).means("discrete")
         row["drop"] = row["valid_accuracy"] - row["discrete_accuracy"]
     each = entropies(weights, engine.groups)
     return {
@@ -316,35 +359,38 @@ def _finish(engine: Engine, folder: RunFolder, rows: list[dict[str, Any]]) -> Ru
     arch = engine.derive(s.epochs, candidates=s.candidates)
     limited: dict[str, Any] = {}
     if s.max_params is not None or s.max_latency is not None:
-        arch, limited["constraint"] = constrained(engine, arch)
+        # Clocks differ between ranks: the first one measures, and picks for all.
+        arch, limited["constraint"] = picked_by_first(engine, arch)
     unusable = engine.space.usable(arch)
     weights = engine.weights()
     each = entropies(weights, engine.groups)
-    accuracy = None if unusable else engine.evaluate(arch, s.epochs).means("discrete")["discrete_accuracy"]
-    folder.write_result(
-        {
-            "run": str(folder.path),
-            "space": s.space,
-            "method": s.method,
-            "objective": s.objective,
-            "data": s.data,
-            "seed": s.seed,
-            "epochs": s.epochs,
-            "augmentation": augment_text(engine.loaders["weights"].augment),
-            "architecture": engine.space.format(arch),
-            "accuracy": accuracy,
-            "metric": engine.judge_task.units.metric,
-            "unusable": unusable,
-            "entropy": sum(each.values()) / len(each),
-            "seconds": sum(row["seconds"] for row in rows),
-            "weights": {name: value.tolist() for name, value in weights.items()},
-            **limited,
-        }
-    )
+    judged = None if unusable else engine.evaluate(arch, s.epochs).over(engine.ranks)
+    accuracy = None if judged is None else judged.means("discrete")["discrete_accuracy"]
+    result = {
+        "run": str(folder.path),
+        "space": s.space,
+        "method": s.method,
+        "objective": s.objective,
+        "data": s.data,
+        "seed": s.seed,
+        "epochs": s.epochs,
+        "augmentation": augment_text(engine.loaders["weights"].augment),
+        "architecture": engine.space.format(arch),
+        "accuracy": accuracy,
+        "metric": engine.judge_task.units.metric,
+        "unusable": unusable,
+        "entropy": sum(each.values()) / len(each),
+        "seconds": sum(row["seconds"] for row in rows),
+        "weights": {name: value.tolist() for name, value in weights.items()},
+        **limited,
+    }
+    engine.ranks.of_first(lambda: folder.write_result(result))
     if unusable:
-        raise RunError(
-            f"the search ended at {engine.space.format(arch)}, which is no network: {unusable}; "
-            f"search without `none`, or longer (the run is kept in {folder.path})"
+        raise everywhere(
+            RunError(
+                f"the search ended at {engine.space.format(arch)}, which is no network: {unusable}; "
+                f"search without `none`, or longer (the run is kept in {folder.path})"
+            )
         )
     return run
 
@@ -353,8 +399,8 @@ class Interrupted(KeyboardInterrupt):
     """The search was asked to stop and has saved its state."""
 
 
-def _leave_if(stopping: threading.Event, folder: RunFolder) -> None:
-    if stopping.is_set():
+def _leave_if(stop: bool, folder: RunFolder) -> None:
+    if stop:
         raise Interrupted(f"stopped; resume with: nasight search --resume {quote(str(folder.path))}")
 
 

@@ -99,6 +99,8 @@ class SearchSettings(BaseModel):
     """Where the supernet is; a resumed run may be on another one."""
     precision: Literal["32", "bf16", "16"] = "32"
     threads: int = Field(ge=1)
+    slices: int = Field(default=1, ge=1)
+    """Every batch passes through the supernet in so many parts, which ranks share; batch norm sees a part."""
     checkpoint_seconds: float = Field(default=60.0, ge=0)
 
 

@@ -39,7 +39,10 @@ class Step(Protocol):
         """Take the gradient of a loss and move these blocks of variables once."""
 
     def gradients(self, loss: Tensor, tensors: Sequence[Tensor]) -> list[Tensor]:
-        """The gradients of a loss, zero where it does not depend on a tensor."""
+        """The gradients of a loss, zero where it does not depend on a tensor.
+
+        A loss may be that of this rank's slices of a batch alone; these are the gradients of the whole batch.
+        """
 
     def move_architecture(self, grads: Sequence[Tensor]) -> None:
         """Move the architecture along gradients of your own, one tensor for each of `theta`."""

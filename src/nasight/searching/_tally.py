@@ -9,7 +9,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from nasight.compute import is_device, to_host
+from nasight.compute import Ranks, everywhere, is_device, to_host
 from nasight.errors import RunError
 
 
@@ -71,6 +71,16 @@ class Tally:
         settle([self])
         return self._right
 
+    def values(self) -> list[float]:
+        return [self.loss, self.right, self.count]
+
+    def over(self, ranks: Ranks) -> Tally:
+        """What all ranks have seen together."""
+        if ranks.size == 1:
+            return self
+        loss, right, count = ranks.total(*self.values())
+        return Tally(loss, right, int(count))
+
     def means(self, prefix: str) -> dict[str, float]:
         return {f"{prefix}_loss": self.loss / self.count, f"{prefix}_accuracy": 100.0 * self.right / self.count}
 
@@ -98,4 +108,5 @@ class Watch:
         for value in values:
             for (epoch, step, _), loss in zip(seen, value.tolist(), strict=True):
                 if not math.isfinite(loss):
-                    raise Diverged(f"the loss became {loss} at step {step} of epoch {epoch}")
+                    # Ranks see the sum of their losses, so all of them come here.
+                    raise everywhere(Diverged(f"the loss became {loss} at step {step} of epoch {epoch}"))

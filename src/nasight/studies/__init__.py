@@ -20,7 +20,17 @@ from nasight.studies._train import Trainable, folder_name, trainable
 from nasight.studies._train_free import TRAIN_FREE_METHODS, train_free_search
 from nasight.studies._trained_cell import trained_cell
 from nasight.studies._trained_model import trained_model
-from nasight.studies.finding import Answer, Difference, Point, find, read_budget, resume_find, time_text
+from nasight.studies.finding import (
+    Answer,
+    Difference,
+    PlannedFind,
+    Point,
+    find,
+    find_plan,
+    read_budget,
+    resume_find,
+    time_text,
+)
 
 __all__ = [
     "TRAIN_FREE_METHODS",
@@ -36,6 +46,7 @@ __all__ = [
     "Exportable",
     "Model",
     "ModelCard",
+    "PlannedFind",
     "Point",
     "Prediction",
     "Protocol",
@@ -51,6 +62,7 @@ __all__ = [
     "explain",
     "exportable",
     "find",
+    "find_plan",
     "folder_name",
     "load_model",
     "rank",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -14,8 +15,8 @@ from typing import Any
 from torch import Tensor, from_numpy
 
 from nasight.anatomy import Design
-from nasight.compute import choose_device, is_device, map_resumable
-from nasight.data import Dataset, split_indices
+from nasight.compute import choose_device, is_device, is_remote, map_resumable
+from nasight.data import Dataset, SentData, split_indices
 from nasight.data import load as load_data
 from nasight.errors import RequestError
 from nasight.reproducible import generator_for, torch_threads
@@ -137,8 +138,9 @@ def compare_cells(
     if is_device(chosen) and executor is None:
         workers = workers or 1
     _check(designs, lrs, seeds)
-    dataset = judged_part(load_data(data, folder=data_folder) if isinstance(data, str | Path) else data, protocol)
-    space = designs[0].space
+    whole = load_data(data, folder=data_folder) if isinstance(data, str | Path) else data
+    dataset, space = judged_part(whole, protocol), designs[0].space
+    sent = SentData.of(whole, partial(judged_part, protocol=protocol)) if is_remote(executor) else None
     texts = [load(space).format(design.architecture()) for design in designs]
     items: list[Item] = [(text, float(lr), int(seed)) for text in texts for lr in lrs for seed in seeds]
     folder = None if out is None else _folder(Path(out), space, dataset, protocol)
@@ -156,7 +158,7 @@ def compare_cells(
             if progress is not None:
                 progress(finished, every)
 
-        work = _Work(space, dataset, protocol, str(chosen))
+        work = _Work(space, sent or dataset, protocol, str(chosen))
         trainings = map_resumable(work, items, executor=executor, workers=workers, done=done, on_result=arrived)
         found = Comparison(tuple(designs), tuple(trainings), protocol, tuple(map(float, lrs)), tuple(map(int, seeds)))
         if folder is not None:
@@ -172,24 +174,29 @@ class _Work:
     """
 
     space: str
-    data: Dataset
+    data: Dataset | SentData
     protocol: Protocol
     device: str = "cpu"
 
     def __call__(self, item: Item) -> TrainingCurve:
         text, lr, seed = item
         with torch_threads(1):
-            space = load(self.space)
-            job = self.protocol.job(space, space.parse(text), self.data, lr=lr, seed=seed, device=self.device)
+            space, data = load(self.space), self.data.load() if isinstance(self.data, SentData) else self.data
+            job = self.protocol.job(space, space.parse(text), data, lr=lr, seed=seed, device=self.device)
             return train_curve(job, evaluations=self.protocol.evaluations)[0]
 
     def __getstate__(self) -> dict[str, Any]:
+        if isinstance(self.data, SentData):
+            return {"space": self.space, "data": self.data, "protocol": self.protocol, "device": self.device}
         parts = {f.name: getattr(self.data, f.name) for f in fields(self.data)}
         data = {name: value.numpy() if isinstance(value, Tensor) else value for name, value in parts.items()}
         return {"space": self.space, "data": data, "protocol": self.protocol, "device": self.device}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.space, self.protocol, self.device = state["space"], state["protocol"], state["device"]
+        if isinstance(state["data"], SentData):
+            self.data = state["data"]
+            return
         arrays = ("train_x", "train_y", "test_x", "test_y")
         parts: dict[str, Any] = {k: from_numpy(v) if k in arrays else v for k, v in state["data"].items()}
         self.data = Dataset(**parts)

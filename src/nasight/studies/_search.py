@@ -10,6 +10,7 @@ from torch import nn
 
 from nasight import searching
 from nasight.arguments import typed
+from nasight.compute import world
 from nasight.data import with_label
 from nasight.errors import RequestError
 from nasight.options import SearchOptions, takes
@@ -72,6 +73,8 @@ def search(
             raise RequestError(
                 f"--track {track} is for methods that train a supernet; a search without training has no epochs"
             )
+        if world()[1] > 1:
+            raise RequestError(f"method {method!r} trains no supernet for ranks to share: start it without torchrun")
         if objective is not None:
             raise RequestError(f"method {method!r} trains no supernet and has no objective, got {objective!r}")
         given: dict[str, Any] = dict(settings)

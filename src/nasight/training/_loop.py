@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from nasight.architecture import Architecture
-from nasight.compute import LossScale, autocast, is_device, to_device, to_host
+from nasight.compute import (
+    LossScale,
+    RunningStatistics,
+    Slice,
+    Slices,
+    autocast,
+    everywhere,
+    is_device,
+    to_device,
+    to_host,
+)
 from nasight.data import Dataset, Task, figures, prepare
 from nasight.errors import RequestError, RunError
 from nasight.own import OwnParts, own_optimizer
@@ -88,9 +99,10 @@ def _optimizer(job: Job, network: nn.Module) -> torch.optim.Optimizer:
 class Trainer:
     """A network on its way: `state` and `restore` carry all of it over a restart."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, slices: Slices | None = None) -> None:
         settings = job.settings
-        self.job, self.settings = job, settings
+        self.job, self.settings, self.slices = job, settings, slices or Slices()
+        self.ranks = self.slices.ranks
         self.device = torch.device(job.device)
         self.scale = LossScale(self.device, settings.precision)
         self.network = build(job, auxiliary=settings.auxiliary).to(self.device, non_blocking=True)
@@ -111,6 +123,7 @@ class Trainer:
             cutout=settings.cutout,
             transform=job.own.augment,
         ).to(self.device)
+        self.slices.check(self.loader.batch_size)
         self.judge_task = self.task = job.task
         if settings.class_weights == "balanced":
             self.task = self.task.balanced(self.loader.y, job.data.n_classes)
@@ -218,12 +231,37 @@ class Trainer:
     def take_step(self) -> None:
         """One batch: loss, gradient, step."""
         self.network.train()
-        keys = (self.job.seed, "noise", self.epoch, self.step)
-        x, y = self.loader.batch(self.epoch, self.step)
+        self.optimizer.zero_grad(set_to_none=True)
+        running, passed = RunningStatistics(self.network, self.slices), list[tuple[Tensor, Tensor, Tensor]]()
+        for part in self.slices.of(self.loader.batch_size):
+            passed.append(self._pass(part))
+            running.passed(part.share)
+        total, loss, scores = passed[0]
+        if len(passed) > 1:
+            total, loss, scores = (torch.stack(each).sum(0) for each in zip(*passed, strict=True))
+        if self.ranks.size > 1:
+            total, loss, scores = self._add_up(running, [total, loss, scores])
+        else:
+            running.end(running.sums)
+        self.waiting.append((self.step, total, loss, scores))
+        if not is_device(self.device):
+            self.settle()
+        # Of all ranks together: where one of them has an overflow, none moves, and their scales stay the same.
+        self.scale.restore_gradients(self.network.parameters())
+        if self.settings.clip is not None:
+            nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.clip)
+        self.optimizer.step()
+        self.step += 1
+
+    def _pass(self, part: Slice) -> tuple[Tensor, Tensor, Tensor]:
+        """The gradient of a slice of the batch; its share of the total loss and of the loss, and its summed scores."""
+        keys: tuple[str | int, ...] = (self.job.seed, "noise", self.epoch, self.step)
+        if not self.slices.whole:
+            keys = (*keys, part.number)
+        x, y = self.loader.batch(self.epoch, self.step, None if self.slices.whole else part.rows)
         if hasattr(self.network, "generator"):
             network: Any = self.network
             network.generator = generator_for(*keys)
-        self.optimizer.zero_grad(set_to_none=True)
         with seeded(*keys, device=self.device), autocast(self.device, self.settings.precision):
             out = self.network(x)
         logits, auxiliary = out if isinstance(out, tuple) else (out, None)
@@ -234,15 +272,20 @@ class Trainer:
         if auxiliary is not None:
             total = loss + AUXILIARY_WEIGHT * self.task.loss(auxiliary, y, smoothing=smooth)
         scores = self.judge_task.rows(logits.detach(), y).sum()
-        self.waiting.append((self.step, total.detach(), loss.detach(), scores))
-        if not is_device(self.device):
-            self.settle()
+        if not self.slices.whole:
+            total, loss = part.share * total, part.share * loss
         self.scale.scaled(total).backward()  # type: ignore[no-untyped-call]
-        self.scale.restore_gradients(self.network.parameters())
-        if self.settings.clip is not None:
-            nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.clip)
-        self.optimizer.step()
-        self.step += 1
+        return total.detach(), loss.detach(), scores
+
+    def _add_up(self, running: RunningStatistics, passed: Sequence[Tensor]) -> list[Tensor]:
+        """Gradients, running statistics and figures of all ranks, in one message."""
+        parameters = list(self.network.parameters())
+        grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
+        summed = self.ranks.sums([*grads, *running.sums, *(figure.float() for figure in passed)])
+        for parameter, grad in zip(parameters, summed, strict=False):
+            parameter.grad = grad
+        running.end(summed[len(parameters) : -len(passed)])
+        return summed[-len(passed) :]
 
     def settle(self) -> None:
         """Read the figures of all steps since the last time, with one wait for the device; on the CPU every step does.
@@ -293,20 +336,26 @@ class Trainer:
         outputs, labels = zip(*self._judged(batch), strict=True)
         return to_host((torch.cat(outputs), torch.cat(labels)))
 
-    def _judged(self, batch: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Logits and labels of the rows that judge."""
+    def _judged(self, batch: int) -> list[tuple[Tensor, Tensor]]:
+        """Logits and labels of the rows that judge, batch by batch; ranks share the batches out and tell each other."""
         self.network.eval()
-        part = "test" if self.held_out is None else "train"
-        for near_x, near_y in self.data.batches(part, size=batch, rows=self.held_out):
-            x, y = to_device((near_x, near_y), self.device)
-            with autocast(self.device, self.settings.precision):
-                out = self.network(x)
-            logits = out[0] if isinstance(out, tuple) else out
-            yield (logits.float() if self.settings.precision != "32" else logits), y
+        part, found = "test" if self.held_out is None else "train", list[tuple[Tensor, Tensor]]()
+        for number, near in enumerate(self.data.batches(part, size=batch, rows=self.held_out)):
+            if number % self.ranks.size == self.ranks.rank:
+                x, y = to_device(near, self.device)
+                with autocast(self.device, self.settings.precision):
+                    out = self.network(x)
+                logits = out[0] if isinstance(out, tuple) else out
+                found.append(((logits.float() if self.settings.precision != "32" else logits), y))
+        if self.ranks.size == 1:
+            return found
+        turns = zip_longest(*self.ranks.all_values(to_host(found)))
+        return [pair for turn in turns for pair in turn if pair is not None]
 
     def _diverged(self, what: str, value: float, step: int | None = None) -> None:
         step = self.step if step is None else step
-        raise Diverged(
+        error = Diverged(
             f"the {what} became {value} in epoch {self.epoch + 1}, step {step + 1}, "
             f"with lr {self.settings.lr:g}; train with a smaller lr"
         )
+        raise everywhere(error)

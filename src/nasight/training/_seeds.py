@@ -15,11 +15,11 @@ from torch import Tensor, from_numpy, get_num_threads
 
 from nasight.architecture import Architecture
 from nasight.arguments import typed
-from nasight.compute import map_resumable, worker_count
-from nasight.data import Dataset
+from nasight.compute import current_ranks, everywhere, is_remote, map_resumable, worker_count
+from nasight.data import Dataset, SentData
 from nasight.errors import RequestError
 from nasight.options import TrainOptions, takes
-from nasight.runs import RunFolder, write_json
+from nasight.runs import Parcel, RunFolder, parcel, write_json
 from nasight.spaces import Space
 from nasight.spaces import load as load_space
 from nasight.training._loop import Job
@@ -44,6 +44,7 @@ def train_seeds(
     executor: Executor | None = None,
     workers: int | None = None,
     threads: int | None = None,
+    slices: int | None = None,
     progress: SeedProgress | None = None,
     device: str = "auto",
     **settings: Unpack[TrainOptions],
@@ -55,23 +56,30 @@ def train_seeds(
     what a kill left unfinished. `progress(seed, row)` gets every epoch; with several processes it
     reads them from the folder, so without `out` it gets those of a seed when the seed is done. Each training
     has `threads`; by default the workers divide torch's threads between them. On a `device` seeds are trained one after
-    the other by default.
+    the other by default. `slices` is as in `train`; ranks that torchrun started train one seed after the other, all of
+    them together.
     """
     if not seeds or len(set(seeds)) < len(seeds):
         raise RequestError(f"seeds must be one or more different numbers, got {list(seeds)}")
-    job = make_job(space, arch, data, preset, seeds[0], dict(settings), device)
+    ranks = current_ranks()
+    with ranks.together():
+        job = make_job(space, arch, data, preset, seeds[0], dict(settings), device)
+        for seed in seeds:
+            checked_seed(seed)
     if job.device != "cpu" and executor is None:
         workers = workers or 1
-    for seed in seeds:
-        checked_seed(seed)
+    if ranks.size > 1:
+        if executor is not None or (workers or 1) > 1:
+            raise everywhere(RequestError("ranks train one seed after the other: give no workers and no executor"))
+        workers = 1
     # The threads of a training decide its last bits: they follow from the whole request, not from what is left of it.
     threads = threads or max(1, get_num_threads() // worker_count(len(seeds), workers))
     if out is None:
-        return Summary.of(_train_all(_Work(job, None, threads), seeds, executor, workers, progress), None)
+        return Summary.of(_train_all(_Work(job, None, threads, slices), seeds, executor, workers, progress), None)
     folder = Path(out) / label(job.space, preset, job.settings)
-    _check_folder(folder, job)
-    results = _train_all(_Work(job, folder, threads), seeds, executor, workers, progress)
-    write_json(folder / "summary.json", _finished_here(folder, job).to_dict())
+    ranks.of_first(lambda: _check_folder(folder, job))
+    results = _train_all(_Work(job, folder, threads, slices), seeds, executor, workers, progress)
+    ranks.of_first(lambda: write_json(folder / "summary.json", _finished_here(folder, job).to_dict()))
     return Summary.of(results, str(folder))
 
 
@@ -83,13 +91,15 @@ def _train_all(
     progress: SeedProgress | None,
 ) -> list[TrainingResult]:
     folder, tell = work.folder, progress or _nothing
-    done = {} if folder is None else _results(folder, work.job, seeds)
+    done = {} if folder is None else current_ranks().of_first(lambda: _results(folder, work.job, seeds))
     for seed, result in done.items():
         for row in result.curve:
             tell(seed, row)
     here = executor is None and (worker_count(len(seeds) - len(done), workers) == 1 or not work.job.own.sendable)
     if here:
         return map_resumable(replace(work, progress=tell), seeds, workers=1, done=done)
+    if is_remote(executor):
+        return _train_away(replace(work, sent=SentData.of(work.job.data)), seeds, executor, done, tell)
     if folder is None:
 
         def arrived(seed: int, result: TrainingResult) -> None:
@@ -99,6 +109,30 @@ def _train_all(
         return map_resumable(work, seeds, executor=executor, workers=workers, on_result=arrived)
     with _watching({seed: _place(folder, seed) for seed in seeds if seed not in done}, tell):
         return map_resumable(work, seeds, executor=executor, workers=workers, done=done)
+
+
+def _train_away(
+    work: _Work,
+    seeds: Sequence[int],
+    executor: Executor | None,
+    done: Mapping[int, TrainingResult],
+    tell: SeedProgress,
+) -> list[TrainingResult]:
+    """On machines that see no folder of this one: what they wrote is written here as it arrives."""
+    folder, found = work.folder, dict(done)
+
+    def arrived(seed: int, sent: Parcel[TrainingResult]) -> None:
+        result = sent.value
+        if folder is not None:
+            sent.unpack(_place(folder, seed))
+            result = replace(result, out=str(_place(folder, seed)))
+            RunFolder(_place(folder, seed)).write_result(result.to_dict())
+        found[seed] = result
+        for row in result.curve:
+            tell(seed, row)
+
+    map_resumable(work, [seed for seed in seeds if seed not in done], executor=executor, on_result=arrived)
+    return [found[seed] for seed in seeds]
 
 
 @dataclass
@@ -112,28 +146,38 @@ class _Work:
     job: Job
     folder: Path | None
     threads: int
+    slices: int | None = None
     progress: SeedProgress | None = None
+    sent: SentData | None = None
+    """For another machine: where it finds the data."""
 
-    def __call__(self, seed: int) -> TrainingResult:
+    def __call__(self, seed: int) -> Any:
+        if self.sent is not None:
+            job = replace(self.job, seed=seed, data=self.sent.load())
+            return parcel(lambda place: run_job(job, place, threads=self.threads, slices=self.slices))
         tell = None if self.progress is None else partial(self.progress, seed)
         out = None if self.folder is None else _place(self.folder, seed)
-        return run_job(replace(self.job, seed=seed), out, progress=tell, threads=self.threads)
+        return run_job(replace(self.job, seed=seed), out, progress=tell, threads=self.threads, slices=self.slices)
 
     def __getstate__(self) -> dict[str, Any]:
-        data = self.job.data
-        arrays = {f.name: value.numpy() for f in fields(data) if isinstance(value := getattr(data, f.name), Tensor)}
-        rest = {f.name: getattr(data, f.name) for f in fields(data) if f.name not in arrays}
+        data = self.job.data if self.sent is None else None
+        values = {} if data is None else {f.name: getattr(data, f.name) for f in fields(data)}
+        arrays = {name: value.numpy() for name, value in values.items() if isinstance(value, Tensor)}
+        rest = {name: value for name, value in values.items() if name not in arrays}
         job = {f.name: getattr(self.job, f.name) for f in fields(self.job) if f.name != "data"}
         if self.job.file:
             job["space"] = None
-        return {"arrays": arrays, "rest": rest, "job": job, "folder": self.folder, "threads": self.threads}
+        kept = {"folder": self.folder, "threads": self.threads, "slices": self.slices, "sent": self.sent}
+        return {"arrays": arrays, "rest": rest, "job": job, **kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         tensors: dict[str, Any] = {name: from_numpy(array) for name, array in state["arrays"].items()}
         job = state["job"]
         space = load_space(job["file"]) if job["file"] else job["space"]
-        self.job = Job(**{**job, "space": space, "data": Dataset(**tensors, **state["rest"])})
+        data: Any = Dataset(**tensors, **state["rest"]) if tensors else None
+        self.job = Job(**{**job, "space": space, "data": data})
         self.folder, self.threads, self.progress = state["folder"], state["threads"], None
+        self.slices, self.sent = state["slices"], state["sent"]
 
 
 @contextmanager

@@ -13,13 +13,13 @@ from torch import nn
 
 from nasight.architecture import Architecture
 from nasight.arguments import typed
-from nasight.compute import check_precision, choose_device, moved_note
+from nasight.compute import Poll, Ranks, Slices, check_precision, choose_device, current_ranks, moved_note
 from nasight.data import load, tell_augmentation, with_label
 from nasight.errors import RequestError
 from nasight.options import TrainOptions, takes
 from nasight.own import own_parts
 from nasight.reproducible import torch_threads
-from nasight.runs import RunFolder, named_again, versions
+from nasight.runs import RunFolder, named_again, same_data, versions, writing
 from nasight.spaces import Space
 from nasight.spaces import load as load_space
 from nasight.training._loop import Job, Trainer
@@ -42,6 +42,7 @@ def train(
     out: str | Path | None = None,
     progress: Progress | None = None,
     threads: int | None = None,
+    slices: int | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
     device: str = "auto",
     **settings: Unpack[TrainOptions],
@@ -58,13 +59,17 @@ def train(
     order of a sum decides its last bits. `device` is where it is trained; every random number is drawn on the CPU, so
     devices agree up to rounding, and a restart on another kind of device goes on (`moved` says so).
 
+    `slices` is the number of parts in which every batch passes through the network, one after the other in one process
+    (less memory), or shared by the ranks that torchrun started (by default one each); batch norm sees a slice. A
+    restart keeps the first number too.
+
     >>> result = train("nasbench201", "|nor_conv_3x3~0|+|none~0|nor_conv_3x3~1|+|skip_connect~0|none~1|none~2|",
     ...                "digits", preset="tiny", epochs=1)
     >>> result.epochs, result.judged_by
     (1, 'the test part')
     """
     job = make_job(space, arch, data, preset, seed, dict(settings), device)
-    return run_job(job, out, progress=progress, threads=threads, checkpoint_seconds=checkpoint_seconds)
+    return run_job(job, out, progress=progress, threads=threads, slices=slices, checkpoint_seconds=checkpoint_seconds)
 
 
 def make_job(
@@ -111,31 +116,49 @@ def run_job(
     *,
     progress: Progress | None = None,
     threads: int | None = None,
+    slices: int | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> TrainingResult:
     """Train what a job describes; `train` with its words made into one."""
+    ranks = current_ranks()
+    progress = progress if ranks.first else None
+    threads, slices = threads or torch.get_num_threads(), slices or ranks.size
+    same_data(ranks, job.data)
     if out is None:
-        with torch_threads(threads or torch.get_num_threads()):
-            trainer = Trainer(job)
+        with torch_threads(threads):
+            trainer = _trainer(job, slices, ranks)
             while not trainer.done:
                 _tell(progress, trainer.run_epoch(lambda: None))
             return trainer.result(None)
     folder, about = Path(out), job.about()
-    finished = finished_result(folder, about)
+    finished = ranks.of_first(lambda: finished_result(folder, about))
     if finished is None:
         beside = {
-            "threads": threads or torch.get_num_threads(),
+            "threads": threads,
+            "slices": slices,
             "device": job.device,
             "space_options": job.space.options,
         }
-        run = _begin(folder, about, beside, job.file)
-        with run.writing(), torch_threads(int(run.about["threads"])):
-            finished = finished_result(folder, about)
+        run = RunFolder(folder)
+
+        def begin() -> tuple[int, int]:
+            nonlocal run
+            run = _begin(folder, about, beside, job.file)
+            return int(run.about["threads"]), int(run.about.get("slices", 1))
+
+        threads, slices = ranks.of_first(begin)
+        with writing(run, ranks), torch_threads(threads):
+            finished = ranks.of_first(lambda: finished_result(folder, about))
             if finished is None:
-                return _train_in(run, job, progress, checkpoint_seconds)
+                return _train_in(run, _trainer(job, slices, ranks), progress, checkpoint_seconds)
     for row in finished.curve:
         _tell(progress, row)
     return finished
+
+
+def _trainer(job: Job, slices: int, ranks: Ranks) -> Trainer:
+    with ranks.together():
+        return Trainer(job, Slices(slices, ranks))
 
 
 def finished_result(folder: Path, about: dict[str, Any]) -> TrainingResult | None:
@@ -186,35 +209,42 @@ def load_trained(folder: str | Path, *, space: Space | None = None) -> nn.Module
     return network.eval()
 
 
-def _train_in(run: RunFolder, job: Job, progress: Progress | None, checkpoint_seconds: float) -> TrainingResult:
-    trainer = Trainer(job)
-    state = run.load()
+def _train_in(run: RunFolder, trainer: Trainer, progress: Progress | None, checkpoint_seconds: float) -> TrainingResult:
+    ranks = trainer.ranks
+    state, poll = ranks.of_first(run.load), Poll(ranks)
     if state is not None:
-        trainer.restore(state)
+        with ranks.together():
+            trainer.restore(state)
         # The checkpoint has the rows too, so whatever became of the file is mended.
-        run.write_history([asdict(row) for row in trainer.rows])
+        ranks.of_first(lambda: run.write_history([asdict(row) for row in trainer.rows]))
     else:
-        run.resume_history(0)
+        ranks.of_first(lambda: run.resume_history(0))
     for row in trainer.rows:
         _tell(progress, row)
     saved = time.monotonic()
 
     def save() -> None:
         nonlocal saved
-        run.save(trainer.state(), mark=f"{trainer.epoch:04d}-{trainer.step:06d}")
+        # Here all ranks come to see a loss that is not finite; below the first one is by itself.
+        trainer.settle()
+        mark = f"{trainer.epoch:04d}-{trainer.step:06d}"
+        ranks.of_first(lambda: run.save(trainer.state(), mark=mark))
         saved = time.monotonic()
 
     def after_step() -> None:
-        if time.monotonic() - saved >= checkpoint_seconds:
+        _, due = poll(stop=False, due=time.monotonic() - saved >= checkpoint_seconds)
+        if due:
             save()
 
     while not trainer.done:
         row = trainer.run_epoch(after_step)
-        run.append_history(asdict(row))
+        with ranks.together():
+            if ranks.first:
+                run.append_history(asdict(row))
         save()
         _tell(progress, row)
     result = trainer.result(str(run.path))
-    run.write_result(result.to_dict())
+    ranks.of_first(lambda: run.write_result(result.to_dict()))
     return result
 
 

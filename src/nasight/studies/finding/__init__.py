@@ -5,6 +5,7 @@ from nasight.studies.finding._budget import Budget, read_budget, time_text
 from nasight.studies.finding._find import find, resume_find
 from nasight.studies.finding._page import find_page
 from nasight.studies.finding._plan import Plan, Speed, plan
+from nasight.studies.finding._plan_only import PlannedFind, find_plan
 from nasight.studies.finding._race import Agreement, Candidate, Entry, Outcome, Race
 from nasight.studies.finding._simulated import FindPolicy, TableFind
 from nasight.studies.finding._work import Recipe, Request, Trainings, shared
@@ -19,6 +20,7 @@ __all__ = [
     "FindPolicy",
     "Outcome",
     "Plan",
+    "PlannedFind",
     "Point",
     "Race",
     "Recipe",
@@ -29,6 +31,7 @@ __all__ = [
     "difference",
     "find",
     "find_page",
+    "find_plan",
     "plan",
     "read_budget",
     "resume_find",

@@ -11,8 +11,8 @@ from typing import Any
 from torch import nn
 
 from nasight.arguments import typed
-from nasight.compute import choose_device, cores, is_device
-from nasight.data import Dataset, augment_text, read_augment, with_label
+from nasight.compute import choose_device, cores, is_device, is_remote
+from nasight.data import Dataset, SentData, augment_text, read_augment, with_label
 from nasight.data import load as load_data
 from nasight.errors import RequestError
 from nasight.own import OwnParts
@@ -95,13 +95,13 @@ def find(
         raise RequestError("a budget with + is for a find that is there: nasight.resume_find(out, budget='+20m')")
     data = with_label(data, label, task)
     loaded = load_data(data, folder=data_folder)
-    dataset = with_test_part(loaded)
+    dataset, sent = with_test_part(loaded), _sent(loaded, executor)
     images = len(dataset.inputs) == 3
     found, name, options = chosen_space(space if space is not None else DEFAULT_SPACES[not images], None, none=None)
     preset = "small" if limit.seconds is None or limit.seconds >= 1_200 else "tiny"
     if target is not None and found.train_size(target) is None:
         raise RequestError(f"space {found.name!r} has no preset {target!r} to train for later")
-    row = method_row(method or ("gaea-pc-darts" if found.partial_channels and found.edge_weights else "gaea-darts"))
+    row = method_row(method or default_method(found))
     chosen = choose_device(device)
     settings = FindSettings(
         space=name,
@@ -132,12 +132,17 @@ def find(
     journal = Journal(folder.path)
     journal.put("budget 0", asdict(limit))
     try:
-        return Finder(folder, journal, settings, found, dataset, baseline, executor, progress, own).run()
+        return Finder(folder, journal, settings, found, dataset, baseline, executor, progress, own, sent).run()
     except RequestError:
         if not any(key.startswith("training ") for key in journal):
             # Nothing was trained: there is nothing to resume.
             folder.discard()
         raise
+
+
+def default_method(space: Space) -> str:
+    """The method of the proposing searches where none is named."""
+    return "gaea-pc-darts" if space.partial_channels and space.edge_weights else "gaea-darts"
 
 
 def checked_augment(text: str, data: Dataset) -> str:
@@ -187,7 +192,12 @@ def resume_find(
         settings = replace(settings, baseline=kept)
     by_name = space is None or isinstance(space, str)
     found = load_space(settings.space, **settings.space_options) if by_name else load_space(space)  # type: ignore[arg-type]
-    dataset = with_test_part(data_of(folder, settings.data, data, data_folder=data_folder))
+    loaded = data_of(folder, settings.data, data, data_folder=data_folder)
+    dataset, sent = with_test_part(loaded), _sent(loaded, executor)
     own = (own or OwnParts()).again(about.get("own"), f"the find in {folder.path}")
     compared = settings.baseline if baseline is None or isinstance(baseline, str) else baseline
-    return Finder(folder, journal, settings, found, dataset, compared, executor, progress, own).run()
+    return Finder(folder, journal, settings, found, dataset, compared, executor, progress, own, sent).run()
+
+
+def _sent(data: Dataset, executor: Executor | None) -> SentData | None:
+    return SentData.of(data, with_test_part) if is_remote(executor) else None

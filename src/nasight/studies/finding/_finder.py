@@ -20,7 +20,7 @@ from torch import nn
 
 from nasight.architecture import Architecture
 from nasight.compute import process_pool
-from nasight.data import Dataset, Units, select_rows, split_indices
+from nasight.data import Dataset, SentData, Units, select_rows, split_indices
 from nasight.errors import RequestError, RunError
 from nasight.kernels import score
 from nasight.own import OwnParts
@@ -150,8 +150,10 @@ class Finder:
         executor: Executor | None,
         progress: Event | None,
         own: OwnParts | None = None,
+        sent: SentData | None = None,
     ) -> None:
-        self.own = own or OwnParts()
+        self.own, self.sent = own or OwnParts(), sent
+        """`sent` is for an executor on other machines: where they find the data."""
         self.task = data.task.with_own(self.own.loss, self.own.metric)
         self.folder, self.journal, self.s, self.space, self.data = folder, journal, settings, space, data
         self.executor, self.tell = executor, progress or _silent
@@ -191,7 +193,7 @@ class Finder:
     def _run(self) -> Answer:
         with ExitStack() as stack:
             stack.enter_context(self.folder.writing())
-            data = stack.enter_context(shared(self.data))
+            data = self.sent or stack.enter_context(shared(self.data))
             self.trainings = Trainings(
                 self.spaces, data, device=self.s.device, own=self.own, class_weights=self.s.class_weights
             )

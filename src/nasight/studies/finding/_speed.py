@@ -17,7 +17,7 @@ from nasight.reproducible import torch_threads
 from nasight.searching import method_row
 from nasight.spaces import Space
 from nasight.studies.finding._plan import Speed
-from nasight.studies.finding._work import Request, Trainings, mapped, read_architecture
+from nasight.studies.finding._work import Request, Trainings, read_architecture, rows_of
 from nasight.training import Trainer
 
 STEPS = 5
@@ -36,7 +36,7 @@ class Probe:
     """Of the supernet."""
 
     def __call__(self, number: int) -> Speed:
-        trainings, data = self.trainings, mapped(self.trainings.data)
+        trainings, data = self.trainings, rows_of(self.trainings.data)
         space = trainings.space(self.requests[0].space)
         with torch_threads(1):
             each = [self._training(request) for request in self.requests]

@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,10 @@ import torch
 from torch import Tensor
 
 from nasight.architecture import Architecture
-from nasight.data import Dataset, TableLayout, Task, map_of, open_map, read_augment
+from nasight.data import Dataset, SentData, TableLayout, Task, map_of, open_map, read_augment
 from nasight.own import OwnParts
 from nasight.reproducible import torch_threads
+from nasight.runs import parcel
 from nasight.spaces import Space
 from nasight.spaces import load as load_space
 from nasight.studies.finding._boosting import train_boosting
@@ -74,7 +75,8 @@ class Trainings:
     """Trains what a `Request` asks for; sent to other processes it takes its spaces by name and its data by path."""
 
     spaces: Mapping[str, Space | tuple[str, Mapping[str, Any]]]
-    data: str
+    data: str | SentData
+    """The folder where `shared` laid it out, or what another machine needs to load it."""
     threads: int = 1
     device: str = "cpu"
     own: OwnParts = field(default_factory=OwnParts)
@@ -96,7 +98,7 @@ class Trainings:
 
     def job(self, request: Request) -> Job:
         """The training that a request means."""
-        data, space = augmented(mapped(self.data), request.recipe.augmentation), self.space(request.space)
+        data, space = augmented(rows_of(self.data), request.recipe.augmentation), self.space(request.space)
         settings = settings_for(
             space,
             "small",
@@ -113,8 +115,13 @@ class Trainings:
         arch = space.reference if request.space == BOOSTING else read_architecture(space, request.architecture)
         return Job(space, arch, data, settings, request.seed, own=self.own, device=self.device)
 
-    def __call__(self, request: Request) -> Outcome | None:
-        """The outcome, or None where the training failed."""
+    def __call__(self, request: Request) -> Any:
+        """The outcome, or None where the training failed; from another machine it comes with the folder it wrote."""
+        if request.place is not None and isinstance(self.data, SentData):
+            return parcel(lambda place: self._outcome(replace(request, place=str(place))))
+        return self._outcome(request)
+
+    def _outcome(self, request: Request) -> Outcome | None:
         start = time.perf_counter()
         with torch_threads(self.threads):
             try:
@@ -178,6 +185,11 @@ def shared(data: Dataset) -> Iterator[str]:
     finally:
         mapped.cache_clear()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def rows_of(data: str | SentData) -> Dataset:
+    """The data set, in whatever process this is."""
+    return mapped(data) if isinstance(data, str) else data.load()
 
 
 @lru_cache(maxsize=4)

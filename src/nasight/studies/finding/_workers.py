@@ -6,18 +6,19 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from nasight.data import SentData
 from nasight.errors import RunError
 from nasight.own import PARTS, OwnParts
-from nasight.runs import RunFolder
+from nasight.runs import Parcel, RunFolder, parcel
 from nasight.searching import resume, search
 from nasight.spaces import Space
 from nasight.studies.finding._journal import Journal, outcome_from_json, outcome_to_json
 from nasight.studies.finding._race import Outcome
-from nasight.studies.finding._work import Request, Trainings, mapped
+from nasight.studies.finding._work import Request, Trainings, rows_of
 
 Item = TypeVar("Item")
 Told = Callable[[Request, Outcome | None], None]
@@ -54,11 +55,16 @@ class Searches:
     """Runs what a `SearchRequest` asks for, or resumes it; gives its folder."""
 
     space: Space | tuple[str, dict[str, Any]]
-    data: str
+    data: str | SentData
     own: OwnParts = field(default_factory=OwnParts)
 
-    def __call__(self, request: SearchRequest) -> str:
-        data, given = mapped(self.data), self.space
+    def __call__(self, request: SearchRequest) -> Any:
+        if isinstance(self.data, SentData):
+            return parcel(lambda place: self._search(replace(request, out=str(place))))
+        return self._search(request)
+
+    def _search(self, request: SearchRequest) -> str:
+        data, given = rows_of(self.data), self.space
         own = {part: value for part in PARTS if (value := getattr(self.own, part)) is not None}
         settings = {**request.settings, **own}
         if (Path(request.out) / "run.json").is_file():
@@ -86,7 +92,12 @@ class Workers:
             if key not in todo:
                 self.told(request, outcome_from_json(self.journal[key]))
 
-        def arrived(request: Request, outcome: Outcome | None) -> None:
+        def arrived(request: Request, sent: Any) -> None:
+            outcome: Outcome | None = sent
+            if isinstance(sent, Parcel):
+                assert request.place is not None
+                # A training that failed leaves an unfinished folder, which is worth nothing.
+                outcome = sent.unpack(request.place) if sent.value is not None else None
             self.journal.put(request.key(), outcome_to_json(outcome))
             self.clock.keep()
             self.told(request, outcome)
@@ -97,7 +108,13 @@ class Workers:
     def search(self, searches: Searches, requests: Sequence[SearchRequest]) -> list[str]:
         """The folders of these searches, finished."""
         todo = [r for r in requests if not _finished(r.out)]
-        self.each(searches, todo, lambda request, folder: self.clock.keep())
+
+        def arrived(request: SearchRequest, sent: Any) -> None:
+            if isinstance(sent, Parcel):
+                sent.unpack(request.out)
+            self.clock.keep()
+
+        self.each(searches, todo, arrived)
         return [request.out for request in requests]
 
     def each(self, work: Callable[[Item], Any], items: Sequence[Item], arrived: Callable[[Item, Any], None]) -> None:

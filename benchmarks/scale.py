@@ -1,0 +1,107 @@
+"""What spreading work costs on this machine: a message between two ranks, an item of a pool and of a Dask cluster.
+
+python benchmarks/scale.py [--out benchmarks/results/scale.json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import tempfile
+import time
+from concurrent.futures import Executor
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+from torch import distributed
+
+from nasight.compute import cluster, current_ranks, map_resumable, process_pool
+from nasight.spaces import load
+
+ITEMS, REPEATS, WORKERS = 300, 20, 2
+SUPERNETS: dict[str, tuple[str, dict[str, int]]] = {
+    "nasbench201, small": ("nasbench201", {"channels": 8, "cells": 1}),
+    "nasbench201, paper": ("nasbench201", {"channels": 16, "cells": 5}),
+    "darts, paper": ("darts", {"channels": 16, "cells": 8}),
+}
+
+
+def shared_weights(space: str, size: dict[str, Any]) -> int:
+    """How many numbers ranks add up per step of the shared weights."""
+    return sum(p.numel() for p in load(space).supernet((3, 32, 32), 10, **size).parameters())
+
+
+def rank_seconds(rank: int, store: str, sizes: list[int], out: str) -> None:
+    """One of two ranks: the median time of a sum of each size."""
+    torch.set_num_threads(1)
+    os.environ |= {"RANK": str(rank), "WORLD_SIZE": "2", "GLOO_SOCKET_IFNAME": "lo"}
+    distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
+    ranks, found = current_ranks(), []
+    for size in sizes:
+        numbers, seconds = torch.ones(size), []
+        for _ in range(REPEATS):
+            start = time.perf_counter()
+            ranks.sums([numbers])
+            seconds.append(time.perf_counter() - start)
+        found.append(median(seconds))
+    if rank == 0:
+        Path(out).write_text(json.dumps(found))
+    distributed.destroy_process_group()
+
+
+def sums(sizes: list[int]) -> list[float]:
+    """Seconds of a sum over two ranks of this machine, for each size."""
+    with tempfile.TemporaryDirectory() as folder:
+        context, out = multiprocessing.get_context("spawn"), f"{folder}/found"
+        started = [
+            context.Process(target=rank_seconds, args=(rank, f"{folder}/store", sizes, out)) for rank in range(2)
+        ]
+        for process in started:
+            process.start()
+        for process in started:
+            process.join()
+        found: list[float] = json.loads(Path(out).read_text())
+    return found
+
+
+def item_seconds(executor: Executor) -> float:
+    """Seconds per item of work that takes none."""
+    map_resumable(abs, range(WORKERS * 4), executor=executor)
+    start = time.perf_counter()
+    map_resumable(abs, range(ITEMS), executor=executor)
+    return (time.perf_counter() - start) / ITEMS
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out")
+    asked = parser.parse_args()
+    weights = {name: shared_weights(*what) for name, what in SUPERNETS.items()}
+    taken = dict(zip(weights, sums(list(weights.values())), strict=True))
+    with process_pool(WORKERS) as pool:
+        in_pool = item_seconds(pool)
+    with cluster(f"local:{WORKERS}") as executor:
+        assert executor is not None
+        in_cluster = item_seconds(executor)
+    found = {
+        "load": os.getloadavg()[0],
+        "sums": {name: {"weights": weights[name], "ms": 1e3 * taken[name]} for name in weights},
+        "items": {"processes": 1e3 * in_pool, "dask": 1e3 * in_cluster},
+    }
+    print(f"load of the machine while this ran: {found['load']:.1f}")
+    for name, values in found["sums"].items():  # type: ignore[attr-defined]
+        print(
+            f"{name:20} {4 * values['weights'] / 1e6:6.2f} MB per step, added up by two ranks in {values['ms']:.1f} ms"
+        )
+    for name, ms in found["items"].items():  # type: ignore[attr-defined]
+        print(f"{name:20} {ms:.2f} ms per item beyond its work")
+    if asked.out:
+        Path(asked.out).write_text(json.dumps(found, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
