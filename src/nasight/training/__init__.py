@@ -6,7 +6,7 @@ from nasight.training._loop import Diverged, Job, Trainer, build
 from nasight.training._result import EpochRow, Summary, TrainingResult
 from nasight.training._rows import parts
 from nasight.training._seeds import train_seeds
-from nasight.training._settings import TrainSettings, settings_for
+from nasight.training._settings import TrainSettings, kept_settings, settings_for
 from nasight.training._train import load_trained, moved, run_job, train
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "TrainingCurve",
     "TrainingResult",
     "build",
+    "kept_settings",
     "load_trained",
     "moved",
     "parts",

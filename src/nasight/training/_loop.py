@@ -28,8 +28,8 @@ from nasight.data import Dataset, Task, figures, prepare
 from nasight.errors import RequestError, RunError
 from nasight.own import OwnParts, own_optimizer
 from nasight.reproducible import generator_for, seeded
-from nasight.runs import DataRecord
-from nasight.spaces import Space, multiply_adds
+from nasight.runs import DataRecord, load_optimizer, load_weights
+from nasight.spaces import LARGE, Space, multiply_adds
 from nasight.training._result import EpochRow, TrainingResult
 from nasight.training._rows import parts
 from nasight.training._settings import TrainSettings
@@ -78,9 +78,11 @@ class Job:
 
 def build(job: Job, *, auxiliary: bool) -> nn.Module:
     """The network with the initial weights of the seed."""
-    extra = {"auxiliary": True} if auxiliary else {}
+    size = {**({"auxiliary": True} if auxiliary else {}), **job.settings.size}
+    if max(job.settings.size.values(), default=0) > LARGE:
+        job.space.bare_network(job.arch, job.data.inputs, job.data.n_classes, **size)
     with seeded(job.seed, "initial weights"):
-        return job.space.network(job.arch, job.data.inputs, job.data.n_classes, **extra, **job.settings.size)
+        return job.space.network(job.arch, job.data.inputs, job.data.n_classes, **size)
 
 
 def _optimizer(job: Job, network: nn.Module) -> torch.optim.Optimizer:
@@ -156,11 +158,11 @@ class Trainer:
         return to_host(state) if is_device(self.device) else state
 
     def restore(self, state: dict[str, Any]) -> None:
-        self.network.load_state_dict(state["network"])
+        load_weights(self.network, state["network"], "the checkpoint")
         # Checkpoints of version 0.1 spell it with an s.
         optimizer = state.get("optimizer", state.get("optimiser"))
         if optimizer is not None:
-            self.optimizer.load_state_dict(optimizer)
+            load_optimizer(self.optimizer, optimizer, "the checkpoint")
         self.epoch, self.step, self.seconds = state["epoch"], state["step"], state["seconds"]
         self.loss, self.correct = state["loss"], state["correct"]
         self.scale.restore(state.get("scale", {}))

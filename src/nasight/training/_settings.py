@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from nasight.errors import RequestError
+from nasight.runs import RunFolder
 from nasight.spaces import PRESETS, Space
 from nasight.spaces import load as load_space
 
@@ -120,6 +121,14 @@ def settings_for(space: Space | str, preset: str = "small", **changes: Any) -> T
     if settings.auxiliary and not takes_auxiliary(space):
         raise RequestError(f"space {space.name!r} has no auxiliary head; leave auxiliary off")
     return settings.model_copy(update={"size": space.size(**settings.size)})
+
+
+def kept_settings(run: RunFolder) -> TrainSettings:
+    """The settings in the run.json of a training."""
+    try:
+        return _checked(run.about["settings"])
+    except RequestError as error:
+        raise RequestError(f"{run.path}/run.json is damaged: {error}") from None
 
 
 def label(space: Space, preset: str, settings: TrainSettings) -> str:

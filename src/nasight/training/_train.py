@@ -19,12 +19,12 @@ from nasight.errors import RequestError
 from nasight.options import TrainOptions, takes
 from nasight.own import own_parts
 from nasight.reproducible import torch_threads
-from nasight.runs import RunFolder, named_again, same_data, versions, writing
+from nasight.runs import RunFolder, check_weights, load_weights, named_again, same_data, versions, writing
 from nasight.spaces import Space
 from nasight.spaces import load as load_space
 from nasight.training._loop import Job, Trainer
 from nasight.training._result import EpochRow, TrainingResult
-from nasight.training._settings import TrainSettings, settings_for
+from nasight.training._settings import kept_settings, settings_for
 
 Progress = Callable[[EpochRow], None]
 CHECKPOINT_SECONDS = 60.0
@@ -201,11 +201,16 @@ def load_trained(folder: str | Path, *, space: Space | None = None) -> nn.Module
     about = run.about
     if space is None:
         space = load_space(named_again(run.path, about, str(about["space"]), None), **about.get("space_options", {}))
-    settings = TrainSettings(**about["settings"])
-    extra = {"auxiliary": True} if settings.auxiliary else {}
+    settings, arch = kept_settings(run), space.parse(about["architecture"])
+    size = {**space.size(**settings.size), **({"auxiliary": True} if settings.auxiliary else {})}
     inputs, classes = tuple(about["data"]["inputs"]), len(about["data"]["classes"])
-    network = space.network(space.parse(about["architecture"]), inputs, classes, **extra, **settings.size)
-    network.load_state_dict(state["network"])
+    what = f"the checkpoint in {run.path}"
+    bare = space.bare_network(arch, inputs, classes, **size)
+    if bare is not None:
+        # A run.json that was changed must not decide how much memory is taken: the weights that are there do.
+        check_weights(bare, state["network"], what)
+    network = space.network(arch, inputs, classes, **size)
+    load_weights(network, state["network"], what)
     return network.eval()
 
 
