@@ -43,6 +43,10 @@ class RunFile(File):
     settings: Options = {}
     sources: dict[str, Digest] = {}
     """Code of the user's own that the run was made with: "FILE.py:NAME" -> the checksum of its file."""
+    own: dict[str, str] = {}
+    """Functions of the user's own: loss, metric, optimizer, augment -> their names."""
+    own_sources: dict[str, Digest] = {}
+    """The same -> the checksums of their files."""
 
 
 class WithSettings(RunFile):

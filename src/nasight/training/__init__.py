@@ -4,6 +4,7 @@ from nasight.options import TrainOptions
 from nasight.training._curve import Point, TrainingCurve, train_curve
 from nasight.training._loop import Diverged, Job, Trainer, build
 from nasight.training._result import EpochRow, Summary, TrainingResult
+from nasight.training._resume import resume_train
 from nasight.training._rows import parts
 from nasight.training._seeds import train_seeds
 from nasight.training._settings import TrainSettings, kept_settings, settings_for
@@ -25,6 +26,7 @@ __all__ = [
     "load_trained",
     "moved",
     "parts",
+    "resume_train",
     "run_job",
     "settings_for",
     "train",

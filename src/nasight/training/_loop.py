@@ -72,7 +72,7 @@ class Job:
             "data": DataRecord.of(self.data).to_dict(),
             "settings": self.settings.kept(),
             "seed": self.seed,
-            **({"own": self.own.names()} if self.own.names() else {}),
+            **self.own.about(),
         }
 
 
@@ -354,10 +354,15 @@ class Trainer:
         turns = zip_longest(*self.ranks.all_values(to_host(found)))
         return [pair for turn in turns for pair in turn if pair is not None]
 
+    def check_finite(self) -> None:
+        """Refuse to go on with weights that are not finite: such a state is never kept."""
+        values = self.network.state_dict().values()
+        if not all(bool(torch.isfinite(value).all()) for value in values):
+            self._diverged("weights", math.nan)
+
     def _diverged(self, what: str, value: float, step: int | None = None) -> None:
         step = self.step if step is None else step
         error = Diverged(
-            f"the {what} became {value} in epoch {self.epoch + 1}, step {step + 1}, "
-            f"with lr {self.settings.lr:g}; train with a smaller lr"
+            f"the {what} became {value} in epoch {self.epoch + 1}, step {step + 1}, with lr {self.settings.lr:g}"
         )
         raise everywhere(error)
