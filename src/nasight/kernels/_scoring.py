@@ -64,7 +64,7 @@ def score(
     ----------
     space : a space or its name.
     metrics : names of `SCORES` or FILE.py:NAME, as a list or joined by commas.
-    data : a name, a file, a folder, arrays or a `Dataset`; see `nasight.data.load`.
+    data : anything that `nasight.data.load` takes: a name, a file, a folder, arrays, a frame, a torch `Dataset`.
     architectures, sample, all_distinct : which ones are scored, one of three: a list of them, this many different ones
         drawn uniformly, or one of each form of the space.
     seed : initial weights, batch and sample follow from it.

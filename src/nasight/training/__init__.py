@@ -8,9 +8,10 @@ from nasight.training._resume import resume_train
 from nasight.training._rows import parts
 from nasight.training._seeds import train_seeds
 from nasight.training._settings import TrainSettings, kept_settings, settings_for
-from nasight.training._train import load_trained, moved, run_job, train
+from nasight.training._train import INPUTS, load_trained, moved, run_job, train
 
 __all__ = [
+    "INPUTS",
     "Diverged",
     "EpochRow",
     "Job",

@@ -25,12 +25,21 @@ from nasight.compute import (
     everywhere,
     moved_note,
 )
-from nasight.data import load, tell_augmentation, with_label
+from nasight.data import input_record, load, tell_augmentation, with_label
 from nasight.errors import RequestError
 from nasight.options import TrainOptions, takes
 from nasight.own import check_sources, own_parts
 from nasight.reproducible import torch_threads
-from nasight.runs import RunFolder, check_weights, load_weights, named_again, same_data, versions, writing
+from nasight.runs import (
+    RunFolder,
+    check_weights,
+    load_weights,
+    named_again,
+    same_data,
+    versions,
+    write_json,
+    writing,
+)
 from nasight.spaces import Space
 from nasight.spaces import load as load_space
 from nasight.training._loop import Diverged, Job, Trainer
@@ -39,6 +48,8 @@ from nasight.training._settings import kept_settings, settings_for
 
 Progress = Callable[[EpochRow], None]
 CHECKPOINT_SECONDS = 60.0
+INPUTS = "inputs.json"
+"""In the folder of a finished training: what turns new examples into its inputs."""
 
 
 @typed
@@ -277,6 +288,7 @@ def _train_in(run: RunFolder, trainer: Trainer, progress: Progress | None, check
         save()
         _tell(progress, row)
     result = trainer.result(str(run.path))
+    ranks.of_first(lambda: write_json(run.path / INPUTS, input_record(trainer.data)))
     ranks.of_first(lambda: run.write_result(result.to_dict()))
     return result
 
