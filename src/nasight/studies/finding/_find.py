@@ -11,7 +11,7 @@ from typing import Any
 from torch import nn
 
 from nasight.arguments import typed
-from nasight.compute import choose_device, cores, is_device, is_remote
+from nasight.compute import check_precision, choose_device, cores, is_device, is_remote, resumed_device
 from nasight.data import Dataset, SentData, augment_text, read_augment, with_label
 from nasight.data import load as load_data
 from nasight.errors import RequestError
@@ -53,6 +53,7 @@ def find(
     overwrite: bool = False,
     progress: Event | None = None,
     device: str = "auto",
+    precision: str = "32",
     class_weights: str | None = None,
     loss: Callable[..., Any] | None = None,
     metric: str | Callable[..., Any] | None = None,
@@ -84,6 +85,7 @@ def find(
     progress : called with the name of an event and its values.
     device : where networks are trained and searched: "auto", "cpu", "cuda", "cuda:N" or "mps". On a device one process
         works by default.
+    precision : "32", "bf16" or "16": of the products in trainings and searches; scores are computed in 32 bits.
     class_weights : "balanced" lets every class count alike in the loss.
     loss, metric, optimizer, augment : functions of your own; see `nasight.OwnParts`. `augment` may also be words
         for random changes of images, such as "shift,flip" (by default those that help the baseline), and `metric`
@@ -103,6 +105,9 @@ def find(
         raise RequestError(f"space {found.name!r} has no preset {target!r} to train for later")
     row = method_row(method or default_method(found))
     chosen = choose_device(device)
+    check_precision(precision, chosen)
+    if precision != "32" and row.objectives[0].differences:
+        raise RequestError(f"method {row.name!r} takes differences of gradients, which need precision 32")
     settings = FindSettings(
         space=name,
         space_options=options,
@@ -123,6 +128,7 @@ def find(
         device=str(chosen),
         augment=checked_augment(augment, dataset) if isinstance(augment, str) else None,
         class_weights=class_weights,
+        precision=precision,
     )
     about = {"settings": asdict(settings), "data": DataRecord.of(loaded).to_dict()}
     if own.names():
@@ -161,11 +167,13 @@ def resume_find(
     data_folder: str | Path | None = None,
     progress: Event | None = None,
     own: OwnParts | None = None,
+    device: str | None = None,
 ) -> Answer:
     """Go on with a find that was interrupted, or, with a budget such as "+20m", with one that has ended.
 
     A find with a model, arrays or functions of your own needs them again, as `space`, `baseline`, `data` and `own`.
-    Code in a file is named again too, as "FILE.py:NAME": a folder alone does not make it run.
+    Code in a file is named again too, as "FILE.py:NAME": a folder alone does not make it run. It goes on on the device
+    that it began on, or on `device`.
     """
     folder = RunFolder.open(out, kind="find")
     try:
@@ -182,6 +190,7 @@ def resume_find(
         journal.put(f"budget {sum(key.startswith('budget ') for key in journal)}", asdict(more))
     elif folder.result is not None:
         return Answer(folder.path)
+    settings = _on_device(settings, device, progress)
     if space is None and settings.space == "module":
         raise RequestError(f"the find in {folder.path} is of a model of your own: give it again as space=")
     about = folder.about
@@ -197,6 +206,15 @@ def resume_find(
     own = (own or OwnParts()).again(about.get("own"), f"the find in {folder.path}")
     compared = settings.baseline if baseline is None or isinstance(baseline, str) else baseline
     return Finder(folder, journal, settings, found, dataset, compared, executor, progress, own, sent).run()
+
+
+def _on_device(settings: FindSettings, device: str | None, progress: Event | None) -> FindSettings:
+    """The settings for where the find goes on; another kind of device is told."""
+    chosen, note = resumed_device(settings.device, device)
+    check_precision(settings.precision, choose_device(chosen))
+    if note is not None and progress is not None:
+        progress("note", {"text": note})
+    return replace(settings, device=chosen)
 
 
 def _sent(data: Dataset, executor: Executor | None) -> SentData | None:

@@ -63,7 +63,7 @@ from nasight.studies.finding._work import BOOSTING, Recipe, Request, Trainings, 
 from nasight.studies.finding._workers import Clock, Searches, SearchRequest, Workers
 
 Event = Callable[[str, Mapping[str, Any]], None]
-"""Told of what happens: "plan", "stage", "training", "rung", "answer", each with values."""
+"""Told of what happens: "note", "plan", "stage", "training", "rung", "answer", each with values."""
 TEST_SHARE = 0.2
 JUDGE_SHARE = 0.25
 """Of the training rows, those by which recipe and race are judged."""
@@ -112,6 +112,7 @@ class FindSettings:
     augment: str | None = None
     """The random changes of images that were asked for; None: those that help the baseline."""
     class_weights: str | None = None
+    precision: str = "32"
 
 
 def with_test_part(data: Dataset) -> Dataset:
@@ -194,8 +195,9 @@ class Finder:
         with ExitStack() as stack:
             stack.enter_context(self.folder.writing())
             data = self.sent or stack.enter_context(shared(self.data))
+            s = self.s
             self.trainings = Trainings(
-                self.spaces, data, device=self.s.device, own=self.own, class_weights=self.s.class_weights
+                self.spaces, data, device=s.device, own=self.own, class_weights=s.class_weights, precision=s.precision
             )
             self.searches = Searches(self.searched, data, self.own)
             executor = self.executor
@@ -471,6 +473,7 @@ class Leg:
                     "seed": self.seed + k,
                     "threads": 1,
                     "device": self.s.device,
+                    "precision": self.s.precision,
                     "preset": "tiny",
                     "augment": self.recipe.augmentation != "none",
                     **_given(class_weights=self.s.class_weights),

@@ -76,6 +76,7 @@ def find_plan(
     executor: Executor | None = None,
     data_folder: str | Path | None = None,
     device: str = "auto",
+    precision: str = "32",
 ) -> PlannedFind:
     """What `find` would do with this budget; the arguments are its own.
 
@@ -105,6 +106,7 @@ def find_plan(
                 executor=executor,
                 progress=stop,
                 device=device,
+                precision=precision,
             )
         except _Ready as ready:
             plan, speed = ready.values["plan"], ready.values["speed"]
