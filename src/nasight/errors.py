@@ -1,4 +1,4 @@
-"""The exceptions a caller can meet; their text is one sentence that names the value and what would be right."""
+"""What a caller can meet: exceptions and a warning, each one sentence that names the value and what would be right."""
 
 
 class RequestError(ValueError):
@@ -7,3 +7,7 @@ class RequestError(ValueError):
 
 class RunError(RuntimeError):
     """The request was fine but the work failed (a full disk, a diverged loss): the command line exits with 1."""
+
+
+class DataWarning(UserWarning):
+    """A part of the data was left out (photos that cannot be read); commands print its text as a line."""

@@ -10,20 +10,31 @@ import io
 import random
 import signal
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from faults.bases import BASES, readers
 from faults.mutations import clean, mutate
 from faults.nursery import forked
 from nasight.cli import main
-from nasight.errors import RequestError, RunError
+from nasight.errors import DataWarning, RequestError, RunError
+from nasight.gradients import SlowGradients
 
 MOST_SECONDS = 30
 BATCH = 25
 Input = tuple[str, Callable[[], Any]]
+WARNINGS: dict[type[Warning], Literal["error", "ignore"]] = {
+    Warning: "error",
+    DeprecationWarning: "ignore",
+    PendingDeprecationWarning: "ignore",
+    ResourceWarning: "ignore",
+    DataWarning: "ignore",
+    SlowGradients: "ignore",
+}
+"""What Python hides from users is ignored here too; so are the warnings that nasight documents."""
 
 
 @dataclass
@@ -65,7 +76,11 @@ def attempt(call: Callable[[], Any]) -> str | None:
     signal.signal(signal.SIGALRM, _alarm)
     signal.alarm(MOST_SECONDS)
     try:
-        call()
+        with warnings.catch_warnings():
+            # A warning that is not a sentence of ours would reach the user from the depths of a library.
+            for kind, action in WARNINGS.items():
+                warnings.simplefilter(action, kind)
+            call()
     except (RequestError, RunError):
         pass
     except Hang:

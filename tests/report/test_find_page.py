@@ -275,8 +275,8 @@ def test_options_that_look_like_markup_are_text_everywhere(tmp_path: Path) -> No
     answer = made_find(tmp_path / "find", space="module", names=EVIL, data="<u>data</u>", sentence="<s>so</s>")
     path = find_page(answer)
     text, html = path.read_text(), shown(path)
-    for tag in ("<b>", "<i>", "<u>", "<s>", "<img", "<a href='", "<script>alert", "49"):
-        assert tag not in html.replace("94,186", ""), tag
+    for tag in ("<b>", "<i>", "<u>", "<s>", "<img", "<a href='", "<script>alert", "a=49"):
+        assert tag not in html, tag
     assert text.lower().count("</script>") == 4
     assert all(words.count(name) >= 1 for name in EVIL for words in [unescape(html)])
     drawn = [text for trace in charts(path)["race"]["race"]["data"] for text in trace.get("text", ())]

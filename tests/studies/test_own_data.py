@@ -111,7 +111,7 @@ def test_find_compares_with_gradient_boosting_on_a_table(tmp_path: Path) -> None
     from sklearn.ensemble import HistGradientBoostingRegressor
     from sklearn.metrics import r2_score
 
-    from nasight.studies.finding._finder import with_test_part
+    from nasight.studies.finding._settings import with_test_part
 
     answer = nasight.find(FRAME, label="price", trainings=32, epochs=1, workers=1, out=tmp_path / "find")
     lines = {line["proposed_by"]: line for line in answer.result["race"]["lines"]}

@@ -21,7 +21,7 @@ from nasight.data._decode import Probe, check_fit, decode, probe
 from nasight.data._maps import open_map
 from nasight.data._photo_list import PhotoList
 from nasight.data._row_writer import RowWriter
-from nasight.errors import RequestError
+from nasight.errors import DataWarning, RequestError
 from nasight.notes import note, progress
 
 CHUNK = 64
@@ -219,9 +219,9 @@ def _refused(wrong: list[tuple[str, str]], limit: int) -> RequestError:
 def _tell_broken(broken: list[tuple[str, str]]) -> None:
     named = "; ".join(f"{path} ({why})" for path, why in broken[:NAMED])
     more = f"; and {len(broken) - NAMED} more" if len(broken) > NAMED else ""
-    text = f"left out, for they cannot be read: {named}{more}; --strict refuses them"
-    if not note(text):
-        warnings.warn(text, stacklevel=4)
+    text = f"left out, for they cannot be read: {named}{more}"
+    if not note(f"{text}; --strict refuses them"):
+        warnings.warn(f"{text}; strict=True refuses them", DataWarning, stacklevel=4)
 
 
 def _cores() -> int:

@@ -221,6 +221,8 @@ def first_fault(error: ValidationError | RecursionError) -> str:
     if first["type"] == "missing":
         return f"it lacks {place!r}"
     message = str(first["msg"]).replace("Input should", "should").removeprefix("Value error, ")
+    if not first["loc"] and first["type"] == "value_error":
+        return f"it {message}"
     return f"{place!r} {message}, got {_short(first.get('input'))}"
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Count = Annotated[int, Field(ge=0, lt=2**53)]
 Size = Annotated[int, Field(ge=1, lt=2**31)]
@@ -229,6 +229,13 @@ class ScoreLine(File):
     seconds: dict[str, float]
     failed: dict[str, str]
     versions: dict[str, int] = {}
+
+    @model_validator(mode="after")
+    def _timed(self) -> Self:
+        for name in self.scores:
+            if name not in self.seconds:
+                raise ValueError(f"has a score by {name!r:.40} without its seconds")
+        return self
 
 
 class ScoreRequest(File):

@@ -22,8 +22,10 @@ from nasight.spaces import Space
 from nasight.spaces import load as load_space
 from nasight.studies.finding._answer import Answer
 from nasight.studies.finding._budget import read_budget
-from nasight.studies.finding._finder import Event, Finder, FindSettings, with_test_part
+from nasight.studies.finding._context import Context, Event
+from nasight.studies.finding._finder import run_find
 from nasight.studies.finding._journal import Journal
+from nasight.studies.finding._settings import FindSettings, with_test_part
 
 DEFAULT_SPACES = ("nasbench201", "mlp")
 """For images, and for vectors."""
@@ -138,7 +140,7 @@ def find(
     journal = Journal(folder.path)
     journal.put("budget 0", asdict(limit))
     try:
-        return Finder(folder, journal, settings, found, dataset, baseline, executor, progress, own, sent).run()
+        return run_find(Context(folder, journal, settings, found, dataset, baseline, executor, progress, own, sent))
     except RequestError:
         if not any(key.startswith("training ") for key in journal):
             # Nothing was trained: there is nothing to resume.
@@ -205,7 +207,7 @@ def resume_find(
     dataset, sent = with_test_part(loaded), _sent(loaded, executor)
     own = (own or OwnParts()).again(about.get("own"), f"the find in {folder.path}")
     compared = settings.baseline if baseline is None or isinstance(baseline, str) else baseline
-    return Finder(folder, journal, settings, found, dataset, compared, executor, progress, own, sent).run()
+    return run_find(Context(folder, journal, settings, found, dataset, compared, executor, progress, own, sent))
 
 
 def _on_device(settings: FindSettings, device: str | None, progress: Event | None) -> FindSettings:

@@ -17,8 +17,8 @@ from nasight.errors import RequestError
 from nasight.searching import chosen_space, method_row
 from nasight.studies.finding._budget import time_text
 from nasight.studies.finding._find import DEFAULT_SPACES, default_method, find
-from nasight.studies.finding._finder import with_test_part
 from nasight.studies.finding._plan import Plan, Speed
+from nasight.studies.finding._settings import with_test_part
 
 READ = 10
 """Batches that are read to see how fast rows can be had."""

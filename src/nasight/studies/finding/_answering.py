@@ -1,0 +1,228 @@
+"""The end of a leg: winner and baseline trained with new seeds, their difference, and the front."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from statistics import mean
+from typing import Any
+
+from nasight.data import Units
+from nasight.errors import RunError
+from nasight.runs import RunFolder
+from nasight.studies.finding._answer import Difference, Point, difference, front
+from nasight.studies.finding._leg import JUDGE_SHARE, Leg
+from nasight.studies.finding._names import SPACE, shown, split_name
+from nasight.studies.finding._plan import PER_TRAINING, SEEDS
+from nasight.studies.finding._race import Candidate, Outcome, Race
+from nasight.studies.finding._work import BOOSTING, Request
+
+FIRST_SEED = 1_000
+"""Seeds of the answer's trainings begin here, so that none of them was used before."""
+ANSWERED = 0.88
+"""The part of the last seconds that trainings take: the model, the page and the times of the front come after them."""
+
+
+def answer(leg: Leg, race: Race) -> dict[str, Any]:
+    """Winner and baseline, trained alike with new seeds on all rows, and what the test part says of them."""
+    ranked = race.ranked()
+    baseline = next(c for c in ranked if c.control)
+    networks = [c for c in ranked if split_name(c.architecture)[0] != BOOSTING]
+    winner = next((c for c in networks if not c.control and c.architecture not in race.left), networks[0])
+    epochs = int(leg.decide("epochs", lambda: _affordable_epochs(leg, race, winner, baseline)))
+    sides = {}
+    requests = {
+        c.architecture: [
+            leg.request(*split_name(c.architecture), epochs, FIRST_SEED + leg.seed + k, leg.recipe, final=True)
+            for k in range(SEEDS)
+        ]
+        for c in (winner, baseline)
+    }
+    # Turn by turn, so that a clock that runs out leaves as many of both.
+    flat = [request for pair in zip(*requests.values(), strict=True) for request in pair]
+    outcomes = dict(zip((r.key() for r in flat), leg.f.workers.train(flat), strict=True))
+    for name, asked in requests.items():
+        found = [outcomes[r.key()] for r in asked]
+        if any(o is None for o in found):
+            raise RunError(
+                f"a training of {name} with {epochs} epochs diverged; the race is kept in {leg.f.folder.path}"
+            )
+        sides[name] = [o for o in found if o is not None]
+    same = winner.architecture == baseline.architecture
+    apart = (
+        Difference(0.0, 0.0, 0.0, leg.s.level)
+        if same
+        else difference(sides[winner.architecture], sides[baseline.architecture], leg.s.level)
+    )
+    better = False if same else apart.better
+    # Gradient boosting is no network that a folder could hold: the best network is kept beside the advice.
+    taken = winner if better or split_name(baseline.architecture)[0] == BOOSTING else baseline
+    return _result(leg, race, winner, baseline, taken, sides, requests, apart, better, epochs)
+
+
+def _affordable_epochs(leg: Leg, race: Race, winner: Candidate, baseline: Candidate) -> int:
+    """The longest trainings of both that the rest of the budget allows."""
+    if leg.budget.seconds is None:
+        return leg.plan.epochs
+    last = race.rung
+    took = [
+        mean(o.seconds for e, o in race.outcomes.items() if (e.architecture, e.rung) == (c.architecture, last))
+        for c in (winner, baseline)
+    ]
+    # All rows learn now, not all but those that judged.
+    epoch = sum(max(t - PER_TRAINING, 0.3 * t) / leg.plan.rungs[last] / (1 - JUDGE_SHARE) for t in took)
+    rounds = math.ceil(2 * SEEDS / leg.f.count) / (2 * SEEDS)
+    usable = ANSWERED * leg.left() - rounds * 2 * SEEDS * PER_TRAINING
+    return max(leg.plan.rungs[0], min(2 * leg.plan.epochs, int(usable / (rounds * SEEDS * epoch))))
+
+
+def _result(
+    leg: Leg,
+    race: Race,
+    winner: Candidate,
+    baseline: Candidate,
+    taken: Candidate,
+    sides: Mapping[str, Sequence[Outcome]],
+    requests: Mapping[str, Sequence[Request]],
+    apart: Difference,
+    better: bool | None,
+    epochs: int,
+) -> dict[str, Any]:
+    accuracies = {name: [round(o.accuracy, 4) for o in found] for name, found in sides.items()}
+    # The first seed, whatever came out: the best of three on the test part would be chosen by it.
+    place = requests[taken.architecture][0].place
+    assert place is not None
+    trained = str(place)[len(str(leg.f.folder.path)) + 1 :]
+    result: dict[str, Any] = {
+        "run": str(leg.f.folder.path),
+        "space": leg.s.space,
+        "data": leg.s.data,
+        "seed": leg.s.seed,
+        "architecture": shown(winner),
+        "parameters": winner.parameters,
+        "accuracy": mean(accuracies[winner.architecture]),
+        "accuracies": accuracies[winner.architecture],
+        "baseline": {
+            "architecture": shown(baseline),
+            "parameters": baseline.parameters,
+            "accuracy": mean(accuracies[baseline.architecture]),
+            "accuracies": accuracies[baseline.architecture],
+            "kind": baseline.proposed_by,
+        },
+        "metric": leg.f.task.units.metric,
+        "figures": (RunFolder(place).result or {}).get("figures", {}),
+        "difference": apart.mean,
+        "interval": [apart.low, apart.high],
+        "level": apart.level,
+        "better": better,
+        "take": shown(winner if better else baseline),
+        "trained": trained,
+        "taken_from": split_name(taken.architecture)[0],
+        "proposed_by": winner.proposed_by,
+        "also_proposed_by": list(winner.also),
+        "trainings": sum(key.startswith("training ") for key in leg.journal),
+        "seconds": round(leg.f.clock(), 2),
+        "budget": leg.budget.seconds,
+        "epochs": epochs,
+        "examples": leg.plan.examples,
+        "rows": len(leg.data.train_y),
+        "recipe": asdict(leg.recipe),
+        "recipes": [{**asdict(recipe), "accuracy": accuracy} for recipe, accuracy in leg.tried],
+        "race": _told_race(leg, race),
+        "front": [asdict(point) for point in _front(leg, race)],
+        "target": _target(leg, epochs),
+        "searches": [f"searches/{leg.number}-{k}" for k in range(leg.plan.searches)],
+        "legs": leg.number + 1,
+    }
+    return {**result, "sentence": sentence(result)}
+
+
+def _target(leg: Leg, epochs: int) -> dict[str, Any]:
+    """The training that was meant, and whether the answer was decided by it."""
+    size = {"epochs": epochs, "size": dict(leg.s.size), "examples": leg.plan.examples}
+    if leg.s.target is None:
+        return {"preset": None, **size, "reached": True}
+    return {"preset": leg.s.target, "decided_at": size, "size": leg.f.limit_size, "reached": False}
+
+
+def _told_race(leg: Leg, race: Race) -> dict[str, Any]:
+    lines = [
+        {
+            "architecture": shown(c),
+            "proposed_by": c.proposed_by,
+            "also": list(c.also),
+            "control": c.control,
+            "parameters": c.parameters,
+            "accuracies": [
+                a if math.isfinite(a := race.accuracy(c.architecture, rung)) else None
+                for rung in range(len(leg.plan.rungs))
+            ],
+            "left": None if (left := race.left.get(c.architecture)) is None else asdict(left),
+        }
+        for c in race.candidates.values()
+    ]
+    return {
+        "rungs": list(leg.plan.rungs),
+        "lines": lines,
+        "agreements": [asdict(a) for a in race.agreements],
+        "seed_deviation": race.seed_deviation(),
+    }
+
+
+def _front(leg: Leg, race: Race) -> list[Point]:
+    """Every candidate with the accuracy it would have on the last rung.
+
+    From one rung to the next a candidate gains what those gained on average that were trained on both.
+    """
+    last = race.rung
+    gains = [0.0] * (last + 1)
+    for rung in range(last):
+        both = [
+            race.accuracy(c.architecture, rung + 1) - race.accuracy(c.architecture, rung) for c in race.ranked(rung + 1)
+        ]
+        gains[rung] = mean(both) if both else 0.0
+    points = []
+    for candidate in race.candidates.values():
+        reached = [r for r in range(last + 1) if math.isfinite(race.accuracy(candidate.architecture, r))]
+        if reached and split_name(candidate.architecture)[0] == SPACE:
+            at = reached[-1]
+            latency = candidate.latency
+            points.append(
+                Point(
+                    candidate.architecture,
+                    candidate.parameters,
+                    leg.f.latency(leg.read(candidate.architecture)) if latency is None else latency,
+                    race.accuracy(candidate.architecture, at) + sum(gains[at:last]),
+                    leg.plan.rungs[at],
+                    candidate.proposed_by,
+                )
+            )
+    return front(points)
+
+
+def sentence(result: Mapping[str, Any]) -> str:
+    """The answer in one sentence."""
+    low, high = result["interval"]
+    base, level = result["baseline"], f"{result['level']:.0%}"
+    units = Units(result.get("metric", "accuracy"))
+    ends = f"{units.number(low)} to {units.number(high)} at {level}"
+    name = {
+        "reference": "the space's reference",
+        "plain": "a plain network",
+        "baseline": "your baseline",
+        BOOSTING: "gradient boosting (scikit-learn)",
+    }[base["kind"]]
+    if result["better"]:
+        return (
+            f"Better by {units.difference(result['difference'])} than {name} ({ends}): "
+            f"{units.text(result['accuracy'])} against {units.text(base['accuracy'])}."
+        )
+    if result["architecture"] == base["architecture"]:
+        return f"Nothing that was raced beats {name}: take it ({units.text(base['accuracy'])})."
+    return (
+        f"Not better: take {name} ({units.text(base['accuracy'])}). The best that was found has "
+        f"{units.text(result['accuracy'])}, a difference of {units.difference(result['difference'], sign=True)} "
+        f"({units.number(low, sign=True)} to {units.number(high, sign=True)} at {level})."
+        + (" The model in this folder is that network." if base["kind"] == BOOSTING else "")
+    )

@@ -1,0 +1,144 @@
+"""What all stages of a find share: its folder, data, limits, processes and the outcomes that were seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from contextlib import ExitStack
+from typing import Any
+
+from torch import nn
+
+from nasight.architecture import Architecture
+from nasight.compute import process_pool
+from nasight.data import Dataset, SentData
+from nasight.own import OwnParts
+from nasight.runs import RunFolder
+from nasight.searching import Latency
+from nasight.spaces import FixedSpace, ModuleSpace, PlainSpace, Space
+from nasight.spaces import load as load_space
+from nasight.studies.finding._journal import Journal
+from nasight.studies.finding._names import OWN, PLAIN, SPACE
+from nasight.studies.finding._propose import PATIENCE
+from nasight.studies.finding._race import Outcome
+from nasight.studies.finding._settings import FindSettings
+from nasight.studies.finding._work import BOOSTING, Request, Trainings, read_architecture, shared
+from nasight.studies.finding._workers import Clock, Searches, Workers
+
+Event = Callable[[str, Mapping[str, Any]], None]
+"""Told of what happens: "note", "plan", "stage", "training", "rung", "answer", each with values."""
+
+
+class Context:
+    """One find in progress, as its stages see it."""
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        journal: Journal,
+        settings: FindSettings,
+        space: Space,
+        data: Dataset,
+        baseline: str | Callable[[], nn.Module] | None,
+        executor: Executor | None,
+        progress: Event | None,
+        own: OwnParts | None = None,
+        sent: SentData | None = None,
+    ) -> None:
+        self.own, self.sent = own or OwnParts(), sent
+        """`sent` is for an executor on other machines: where they find the data."""
+        self.task = data.task.with_own(self.own.loss, self.own.metric)
+        self.folder, self.journal, self.s, self.space, self.data = folder, journal, settings, space, data
+        self.executor, self.tell = executor, progress or silent
+        self.clock = Clock(journal)
+        whole = space
+        if space.reference not in space and settings.space != "module":
+            # The reference has an option that is not searched; the space with its own options has it.
+            whole = load_space(settings.space)
+        self.spaces: dict[str, Any] = {SPACE: _sendable(settings.space, whole), PLAIN: PlainSpace()}
+        self.searched = _sendable(settings.space, space)
+        if data.table is not None:
+            # What people take for tables. It is no network: the space stands for its training settings alone.
+            self.spaces[BOOSTING] = PlainSpace()
+        if isinstance(baseline, str):
+            self.spaces[OWN] = FixedSpace.from_file(baseline)
+        elif baseline is not None:
+            self.spaces[OWN] = FixedSpace(baseline)
+        self.counts = space.parameters(data.inputs, data.n_classes, **self.limit_size)
+        self.latencies = Latency(space, data.inputs, data.n_classes, self.limit_size)
+        self.allowed_known: dict[Architecture, bool] = {}
+        self.seen: list[tuple[Request, Outcome]] = []
+        """Trainings of this process and those that the journal has of before."""
+
+    @property
+    def limit_size(self) -> dict[str, int]:
+        """The size at which parameters are counted: that of the later training, or of the find's own."""
+        size = None if self.s.target is None else self.space.train_size(self.s.target)
+        return dict(size or self.s.size)
+
+    def open(self, stack: ExitStack) -> None:
+        """Take the folder's lock and start the processes; both end with the stack."""
+        stack.enter_context(self.folder.writing())
+        data = self.sent or stack.enter_context(shared(self.data))
+        s = self.s
+        self.trainings = Trainings(
+            self.spaces, data, device=s.device, own=self.own, class_weights=s.class_weights, precision=s.precision
+        )
+        self.searches = Searches(self.searched, data, self.own)
+        executor = self.executor
+        # A model that is no file's cannot be sent to other processes.
+        here = isinstance(self.spaces[SPACE], ModuleSpace) or (OWN in self.spaces and self.s.baseline == "given")
+        here = here or not self.own.sendable
+        if executor is None and self.s.workers > 1 and not here:
+            executor = stack.enter_context(process_pool(self.s.workers))
+        self.workers = Workers(executor, self.trainings, self.journal, self.clock, self._told)
+        self.count = self.s.workers if executor is not None else 1
+
+    def _told(self, request: Request, outcome: Outcome | None) -> None:
+        accuracy = None if outcome is None else outcome.accuracy
+        if outcome is not None:
+            self.seen.append((request, outcome))
+        self.tell("training", {"architecture": request.architecture, "epochs": request.epochs, "accuracy": accuracy})
+
+    def parameters(self, key: str, architecture: str, size: Mapping[str, int]) -> int:
+        """Of a network as the find trains it, or, in the searched space, at the size of the target."""
+        if key == SPACE:
+            return self.counts(self.read(architecture))
+        if key == BOOSTING:
+            return 0
+        space = self.trainings.space(key)
+        return space.parameters(self.data.inputs, self.data.n_classes, **size)(read_architecture(space, architecture))
+
+    def read(self, text: str) -> Architecture:
+        return read_architecture(self.space, text)
+
+    def allowed(self, arch: Architecture) -> bool:
+        """Whether an architecture is within the limits."""
+        if arch not in self.allowed_known:
+            small = self.s.max_params is None or self.counts(arch) <= self.s.max_params
+            fast = self.s.max_latency is None or (small and self.latency(arch) <= self.s.max_latency)
+            self.allowed_known[arch] = small and fast
+        return self.allowed_known[arch]
+
+    @property
+    def tries(self) -> int:
+        """Draws for each architecture that is wanted: few where each one is timed."""
+        return 200 if self.s.max_latency is None else 5
+
+    @property
+    def patience(self) -> int:
+        return PATIENCE if self.s.max_latency is None else 40
+
+    def latency(self, arch: Architecture) -> float:
+        """Milliseconds per example; a clock is noisy, so the first measurement is kept."""
+        text = self.space.format(arch)
+        return float(self.journal.decide(f"latency {text}", lambda: round(self.latencies(arch), 4)))
+
+
+def _sendable(name: str, space: Space) -> Space | tuple[str, dict[str, Any]]:
+    """A space as other processes can make it again."""
+    return space if name == "module" else (name, space.options)
+
+
+def silent(event: str, values: Mapping[str, Any]) -> None:
+    """Tell nobody."""

@@ -1,0 +1,148 @@
+"""One budget's worth of a find: its time, its plan, and the trainings it asks for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from statistics import mean
+from typing import Any
+
+from nasight.architecture import Architecture
+from nasight.errors import RequestError
+from nasight.reproducible import generator_for
+from nasight.studies.finding._budget import Budget
+from nasight.studies.finding._context import Context
+from nasight.studies.finding._names import SPACE
+from nasight.studies.finding._plan import PER_TRAINING, SHARES, Plan
+from nasight.studies.finding._propose import Proposal, at_random
+from nasight.studies.finding._race import Candidate, Race
+from nasight.studies.finding._work import BOOSTING, Recipe, Request, read_architecture
+
+JUDGE_SHARE = 0.25
+"""Of the training rows, those by which recipe and race are judged."""
+FEWEST_PLACES = 2
+
+
+@dataclass(frozen=True)
+class LegResult:
+    """What a leg leaves behind: its race, and its answer."""
+
+    race: Race
+    plan: Plan
+    result: dict[str, Any]
+
+
+class Leg:
+    """One budget's worth of a find."""
+
+    def __init__(self, context: Context, number: int, budget: Budget, previous: LegResult | None) -> None:
+        self.f, self.s, self.number, self.budget, self.previous = context, context.s, number, budget, previous
+        self.journal, self.space, self.data = context.journal, context.space, context.data
+        self.began = float(self.journal.decide(f"began {number}", lambda: round(context.clock(), 3)))
+        self.seed = self.s.seed + 100 * number
+        self.plan: Plan
+        self.recipe: Recipe
+        self.tried: list[tuple[Recipe, float | None]]
+        self.mutated: int
+        """Places of the first rung that mutations of the leaders will take."""
+
+    def read(self, text: str) -> Architecture:
+        return read_architecture(self.space, text)
+
+    def left(self) -> float:
+        """Seconds of the budget that are left; without a clock always enough."""
+        if self.budget.seconds is None:
+            return math.inf
+        return self.began + self.budget.seconds - self.f.clock()
+
+    def decide(self, key: str, value: Callable[[], Any]) -> Any:
+        return self.journal.decide(f"{key} {self.number}", value)
+
+    def tell_stage(self, name: str) -> None:
+        self.f.tell("stage", {"stage": name, "left": self.left(), "seconds": self.plan.seconds.get(name)})
+
+    def request(
+        self, key: str, architecture: str, epochs: int, seed: int, recipe: Recipe, *, final: bool = False
+    ) -> Request:
+        sizes = tuple(sorted(self.s.size.items())) if key == SPACE else ()
+        examples = getattr(self, "plan", None) and self.plan.examples
+        place = None
+        if key == BOOSTING:
+            epochs = 1  # It has none: one training serves all rungs.
+        elif final:
+            place = str(
+                self.f.folder.path
+                / "trainings"
+                / f"{self.number}-{key}-{sha256(architecture.encode()).hexdigest()[:10]}-{epochs}-{seed}"
+            )
+        return Request(
+            architecture,
+            key,
+            epochs,
+            seed,
+            recipe,
+            examples=examples or None,
+            validation="test" if final else JUDGE_SHARE,
+            size=sizes,
+            batch_size=self.s.batch_size,
+            place=place,
+        )
+
+    def reference(self) -> str:
+        """The architecture a person would take, or, where it is over a limit, the largest one within it."""
+        if self.f.allowed(self.space.reference):
+            return self.space.format(self.space.reference)
+        drawn = at_random(self.space, self.f.allowed, 20, generator_for(self.seed, "reference"), self.f.tries)
+        light = [Proposal(a, "lightest") for a in self.space.lightest() if self.f.allowed(a)]
+        if not drawn and not light:
+            raise RequestError("no architecture of this space was found within the limits")
+        return self.space.format(max((*drawn, *light), key=lambda p: self.f.counts(p.architecture)).architecture)
+
+    def candidate(self, key: str, architecture: str, by: str, *, control: bool = False) -> Candidate:
+        name = architecture if key == SPACE else f"{key}:"
+        latency = None
+        if self.s.max_latency is not None and key == SPACE:
+            latency = self.f.latency(self.read(architecture))
+        return Candidate(name, by, self.f.parameters(key, architecture, {}), latency, control)
+
+    def affordable(self, race: Race, rung: int) -> int:
+        """How many candidates a rung has time for: what is left until the answer's share, divided between rungs."""
+        planned = self.plan.places[rung]
+        if self.budget.seconds is None:
+            return planned
+        time = (self.until("race") - 0.5) / (len(self.plan.rungs) - rung)
+        each = self.epoch_seconds() * self.plan.rungs[rung] + PER_TRAINING
+        controls = sum(c.control for c in race.candidates.values()) * (race.seeds if rung == 0 else 1)
+        return max(0, min(4 * planned, int(time * self.f.count / each) - controls))
+
+    def until(self, stage: str) -> float:
+        """Seconds until this stage should have ended, of those that were left when the plan was made."""
+        order = list(SHARES)
+        after = sum(SHARES[name] for name in order[order.index(stage) + 1 :])
+        return self.left() - after * float(self.journal[f"planned {self.number}"])
+
+    def epoch_seconds(self) -> float:
+        """Seconds per epoch of a training in the searched space, as they were up to now."""
+        found = [o.seconds / r.epochs for r, o in self.f.seen if r.space == SPACE and r.place is None]
+        return mean(found) if found else self.plan.examples * float(self.journal[f"speed {self.number}"]["train"])
+
+    def merged(self, proposals: Sequence[Proposal], number: int) -> list[Candidate]:
+        """Each form once, at most so many: proposers take turns, so that none crowds the others out."""
+        queues: dict[str, list[Proposal]] = {}
+        for proposal in proposals:
+            queues.setdefault(proposal.by.split(" ")[0], []).append(proposal)
+        forms: dict[str, Candidate] = {}
+        while any(queues.values()) and len(forms) < number:
+            for queue in queues.values():
+                if queue and len(forms) < number:
+                    proposal = queue.pop(0)
+                    form = self.space.canonical(proposal.architecture)
+                    if form not in forms:
+                        text = self.space.format(proposal.architecture)
+                        forms[form] = self.candidate(SPACE, text, proposal.by)
+        return list(forms.values())
+
+    def tell_proposer(self, what: str) -> None:
+        self.f.tell("proposer", {"what": what, "left": self.left()})

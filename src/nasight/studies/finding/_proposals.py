@@ -1,0 +1,142 @@
+"""Who enters a race: searches, open decisions, scores, chance and the leaders of an earlier leg."""
+
+from __future__ import annotations
+
+import math
+
+from nasight.errors import RequestError, RunError
+from nasight.kernels import score
+from nasight.reproducible import generator_for
+from nasight.searching import Run, method_row
+from nasight.spaces import ModuleSpace
+from nasight.studies._explain import explain
+from nasight.studies.finding._leg import FEWEST_PLACES, Leg
+from nasight.studies.finding._names import SPACE
+from nasight.studies.finding._plan import Speed
+from nasight.studies.finding._propose import (
+    Proposal,
+    at_random,
+    close_seconds,
+    from_scores,
+    from_searches,
+    rivals,
+)
+from nasight.studies.finding._race import Candidate, Race
+from nasight.studies.finding._workers import SearchRequest
+
+# Shares of the first rung's places that each proposer may fill.
+LIKELIEST, RIVALS, SCORED, RANDOM, MUTATED = 0.35, 0.15, 0.05, 0.1, 0.2
+SEARCHED = 0.7
+"""The part of the proposals' time that searches take."""
+MOST_JUDGED, JUDGING_SECONDS = 30, 600.0
+JUDGED_BY = 256
+"""Rows by which trust judges the decisions of a search."""
+LEADERS = 6
+"""Candidates that run again in a later leg."""
+
+
+def proposals(leg: Leg, race: Race) -> list[Candidate]:
+    """The candidates of the first rung, from all proposers; mutations of the leaders enter later."""
+    runs, allowed = _searched(leg), leg.f.allowed
+    scores = leg.decide("scores", lambda: _scored(leg))
+    rivals_found = _open(leg, runs[0]) if runs else []
+    places = max(FEWEST_PLACES + 1, int(leg.decide("places 0", lambda: leg.affordable(race, 0))))
+    race.places[0] = places
+    leg.mutated = max(1, round(MUTATED * places))
+    found: list[Proposal] = []
+    if leg.previous is not None:
+        best = [c for c in leg.previous.race.ranked() if not c.control][:LEADERS]
+        found += [Proposal(leg.read(c.architecture), "an earlier leg") for c in best]
+    if runs:
+        number = max(2, round(LIKELIEST * places))
+        found += from_searches(leg.space, runs, allowed, leg.f.counts, number, leg.f.patience)
+        found += rivals_found[: max(1, round(RIVALS * places))]
+    found += from_scores(leg.space, scores, leg.f.counts, max(1, round(SCORED * places)))
+    chance = generator_for(leg.seed, "chance", leg.number)
+    found += at_random(leg.space, allowed, max(1, round(RANDOM * places)), chance, leg.f.tries)
+    return leg.merged(found, places - leg.mutated)
+
+
+def _searched(leg: Leg) -> list[Run]:
+    place = leg.f.folder.path / "searches"
+    row = method_row(leg.s.method)
+    epochs = int(leg.decide("search epochs", lambda: _search_epochs(leg)))
+    requests = [
+        SearchRequest(
+            str(place / f"{leg.number}-{k}"),
+            {
+                "method": row.name,
+                "epochs": epochs,
+                "examples": leg.plan.examples,
+                "size": dict(leg.s.search_size),
+                "seed": leg.seed + k,
+                "threads": 1,
+                "device": leg.s.device,
+                "precision": leg.s.precision,
+                "preset": "tiny",
+                "augment": leg.recipe.augmentation != "none",
+                **({} if leg.s.class_weights is None else {"class_weights": leg.s.class_weights}),
+            },
+        )
+        for k in range(leg.plan.searches)
+    ]
+    leg.tell_proposer(f"{len(requests)} searches of {epochs} epochs")
+    folders = leg.f.workers.search(leg.f.searches, requests)
+    space = leg.space if isinstance(leg.f.spaces[SPACE], ModuleSpace) else None
+    runs = [Run(folder, space=space) for folder in folders]
+    return [run for run in runs if not run.result.get("unusable")]
+
+
+def _search_epochs(leg: Leg) -> int:
+    """As planned, or as many as there is still time for."""
+    if leg.budget.seconds is None:
+        return leg.plan.search_epochs
+    speed = Speed(**leg.journal[f"speed {leg.number}"])
+    pace = max(0.5, leg.epoch_seconds() / (leg.plan.examples * speed.train))
+    epoch = pace * leg.plan.examples * speed.search
+    time = SEARCHED * leg.until("propose") * leg.f.count / leg.plan.searches
+    return max(2, min(2 * leg.plan.search_epochs, int(time / epoch)))
+
+
+def _open(leg: Leg, run: Run) -> list[Proposal]:
+    """Rivals where trust calls a decision open; none where the shared weights cannot be judged.
+
+    Trust passes rows through the supernet for every other option: where there are many, or little time, the
+    smallest margins of the weights say what is open.
+    """
+    leg.tell_proposer("open decisions of a search")
+    many = sum(len(d.options) - 1 for d in leg.space.decisions) > MOST_JUDGED
+    if many or (leg.budget.seconds or math.inf) < JUDGING_SECONDS:
+        return close_seconds(leg.space, run, leg.f.allowed)
+    try:
+        decisions = explain(run, data=leg.data, examples=JUDGED_BY, device=leg.s.device).decisions
+    except (RequestError, RunError):
+        return []
+    leg.f.clock.keep()
+    return rivals(leg.space, decisions, leg.f.allowed, len(decisions))
+
+
+def _scored(leg: Leg) -> dict[str, float]:
+    number = leg.plan.scored
+    if leg.budget.seconds is not None:
+        each = float(leg.journal[f"speed {leg.number}"]["score"])
+        number = min(number, int(0.7 * max(leg.until("propose"), 0.0) * leg.f.count / each))
+    generator = generator_for(leg.seed, "scored", leg.number)
+    drawn = at_random(leg.space, leg.f.allowed, number, generator, leg.f.tries)
+    if not drawn:
+        return {}
+    leg.tell_proposer(f"{len(drawn)} architectures are scored")
+    executor = leg.f.workers.executor
+    archs = [p.architecture for p in drawn]
+    found = score(
+        leg.space,
+        "naswot",
+        leg.data,
+        architectures=archs,
+        executor=executor,
+        workers=1,
+        device=leg.s.device,
+    )
+    leg.f.clock.keep()
+    values = zip(found.architectures, found.goodness("naswot"), strict=True)
+    return {text: value for text, value in values if text not in found.failed and math.isfinite(value)}

@@ -1,0 +1,138 @@
+"""The stages of a leg: speed and plan, recipe, proposals, race, answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from nasight.reproducible import generator_for
+from nasight.studies.finding._answering import answer
+from nasight.studies.finding._leg import FEWEST_PLACES, Leg, LegResult
+from nasight.studies.finding._names import OWN, PLAIN, SPACE, is_searched, split_name
+from nasight.studies.finding._plan import Plan, Speed, plan, plan_of_trainings
+from nasight.studies.finding._proposals import proposals
+from nasight.studies.finding._propose import at_random, mutations
+from nasight.studies.finding._race import Candidate, Entry, Outcome, Race
+from nasight.studies.finding._recipe import choose_recipe
+from nasight.studies.finding._speed import Probe, mean_speed
+from nasight.studies.finding._work import BOOSTING, Recipe, Request
+
+
+def run_leg(leg: Leg) -> LegResult:
+    """All stages of a leg."""
+    speed = Speed(**leg.decide("speed", lambda: _measured(leg))) if leg.budget.seconds is not None else None
+    leg.plan = Plan.from_dict(leg.decide("plan", lambda: _planned(leg, speed).to_dict()))
+    leg.f.tell("plan", {"leg": leg.number, "plan": leg.plan, "budget": leg.budget.seconds, "speed": speed})
+    leg.tell_stage("recipe")
+    leg.recipe, leg.tried = _recipe(leg)
+    leg.tell_stage("propose")
+    race = Race(list(leg.plan.places), level=leg.s.level, flexible=leg.budget.seconds is not None)
+    race.enter(_controls(leg))
+    race.enter(proposals(leg, race))
+    leg.tell_stage("race")
+    _race(leg, race)
+    race.end()
+    leg.tell_stage("answer")
+    return LegResult(race, leg.plan, answer(leg, race))
+
+
+def _measured(leg: Leg) -> dict[str, float]:
+    """All processes at once: they slow each other down, and they must have started first."""
+    drawn = at_random(leg.space, leg.f.allowed, 2, generator_for(leg.seed, "speed"))
+    texts = dict.fromkeys([leg.reference(), *(leg.space.format(p.architecture) for p in drawn)])
+    requests = tuple(leg.request(SPACE, text, 1, 0, Recipe()) for text in texts)
+    size = tuple(sorted(leg.s.search_size.items()))
+    found = list[Speed]()
+    probe = Probe(leg.f.trainings, requests, leg.s.method, size)
+    leg.f.workers.each(probe, range(leg.f.count), lambda number, speed: found.append(speed))
+    return asdict(mean_speed(found))
+
+
+def _planned(leg: Leg, speed: Speed | None) -> Plan:
+    rows = len(leg.data.train_y)
+    if leg.budget.trainings is not None:
+        controls = len(leg.f.spaces)
+        how = {} if leg.s.epochs is None else {"epochs": leg.s.epochs}
+        return plan_of_trainings(leg.budget.trainings, rows=rows, controls=controls, **how)
+    assert speed is not None
+    left = float(leg.decide("planned", lambda: round(leg.left(), 3)))
+    return plan(speed, left, workers=leg.f.count, rows=rows, classes=leg.data.fewest)
+
+
+def _recipe(leg: Leg) -> tuple[Recipe, list[tuple[Recipe, float | None]]]:
+    if leg.previous is not None:
+        return Recipe(**leg.previous.result["recipe"]), []
+    reference = leg.reference()
+
+    def train(recipes: Sequence[Recipe]) -> list[Outcome | None]:
+        epochs = leg.plan.recipe_epochs
+        return leg.f.workers.train([leg.request(SPACE, reference, epochs, leg.seed, r) for r in recipes])
+
+    asked = None if leg.s.augment is None else (leg.s.augment,)
+    # An augmentation of one's own takes the place of the built-in ones.
+    images = len(leg.data.inputs) == 3 and leg.f.own.augment is None
+    return choose_recipe(train, images=images, changes=asked)
+
+
+def _controls(leg: Leg) -> list[Candidate]:
+    reference = leg.reference()
+    found = [leg.candidate(SPACE, reference, "reference", control=True)]
+    for key in (PLAIN, OWN, BOOSTING):
+        if key in leg.f.spaces:
+            candidate = leg.candidate(key, key, key, control=True)
+            if leg.s.max_params is None or candidate.parameters <= leg.s.max_params:
+                found.append(candidate)
+    return found
+
+
+def _race(leg: Leg, race: Race) -> None:
+    _train(leg, race)
+    leaders = [c for c in race.ranked() if not c.control][:3]
+    near = mutations(
+        leg.space,
+        [leg.read(c.architecture) for c in leaders],
+        leg.f.allowed,
+        3 * leg.mutated,
+        generator_for(leg.seed, "mutations", leg.number),
+    )
+    known = {leg.space.canonical(leg.read(c.architecture)) for c in race.active() if is_searched(c)}
+    new = [p for p in near if leg.space.canonical(p.architecture) not in known]
+    race.enter(leg.merged(new, leg.mutated))
+    _train(leg, race)
+    for rung in range(1, len(race.places)):
+        places = int(leg.decide(f"places {rung}", lambda rung=rung: leg.affordable(race, rung)))  # type: ignore[misc]
+        if places < FEWEST_PLACES:
+            # No time for longer trainings of several: the answer is decided by these.
+            return
+        race.places[rung] = places
+        race.close()
+        _tell_rung(leg, race)
+        _train(leg, race)
+
+
+def _train(leg: Leg, race: Race) -> None:
+    """Train all that the rung asks for."""
+    while asked := race.ask():
+        requests = [_entry(leg, entry) for entry in asked]
+        for entry, outcome in zip(asked, leg.f.workers.train(requests), strict=True):
+            race.tell(entry, outcome)
+
+
+def _entry(leg: Leg, entry: Entry) -> Request:
+    key, architecture = split_name(entry.architecture)
+    return leg.request(key, architecture, leg.plan.rungs[entry.rung], leg.seed + entry.seed, leg.recipe)
+
+
+def _tell_rung(leg: Leg, race: Race) -> None:
+    leaders = race.ranked(race.rung - 1)[:3]
+    leg.f.tell(
+        "rung",
+        {
+            "rung": race.rung,
+            "epochs": leg.plan.rungs[race.rung],
+            "running": len(race.active()),
+            "leaders": [(c.architecture, race.accuracy(c.architecture, race.rung - 1)) for c in leaders],
+            "left": leg.left(),
+            "metric": leg.f.task.units.metric,
+        },
+    )
