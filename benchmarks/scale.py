@@ -1,11 +1,10 @@
 """What spreading work costs on this machine: a message between two ranks, an item of a pool and of a Dask cluster.
 
-python benchmarks/scale.py [--out benchmarks/results/scale.json]
+python benchmarks/scale.py
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import multiprocessing
 import os
@@ -19,10 +18,11 @@ from typing import Any
 import torch
 from torch import distributed
 
+from _shared import Flags, save
 from nasight.compute import cluster, current_ranks, map_resumable, process_pool
 from nasight.spaces import load
 
-ITEMS, REPEATS, WORKERS = 300, 20, 2
+REPEATS, WORKERS = 20, 2
 SUPERNETS: dict[str, tuple[str, dict[str, int]]] = {
     "nasbench201, small": ("nasbench201", {"channels": 8, "cells": 1}),
     "nasbench201, paper": ("nasbench201", {"channels": 16, "cells": 5}),
@@ -68,25 +68,25 @@ def sums(sizes: list[int]) -> list[float]:
     return found
 
 
-def item_seconds(executor: Executor) -> float:
+def item_seconds(executor: Executor, items: int) -> float:
     """Seconds per item of work that takes none."""
     map_resumable(abs, range(WORKERS * 4), executor=executor)
     start = time.perf_counter()
-    map_resumable(abs, range(ITEMS), executor=executor)
-    return (time.perf_counter() - start) / ITEMS
+    map_resumable(abs, range(items), executor=executor)
+    return (time.perf_counter() - start) / items
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out")
-    asked = parser.parse_args()
+    flags = Flags(__doc__, "scale")
+    flags.add_argument("--items", type=int, default=300, help="items of work (default 300)")
+    given = flags.read(items=20)
     weights = {name: shared_weights(*what) for name, what in SUPERNETS.items()}
     taken = dict(zip(weights, sums(list(weights.values())), strict=True))
     with process_pool(WORKERS) as pool:
-        in_pool = item_seconds(pool)
+        in_pool = item_seconds(pool, given.items)
     with cluster(f"local:{WORKERS}") as executor:
         assert executor is not None
-        in_cluster = item_seconds(executor)
+        in_cluster = item_seconds(executor, given.items)
     found = {
         "load": os.getloadavg()[0],
         "sums": {name: {"weights": weights[name], "ms": 1e3 * taken[name]} for name in weights},
@@ -99,8 +99,7 @@ def main() -> None:
         )
     for name, ms in found["items"].items():  # type: ignore[attr-defined]
         print(f"{name:20} {ms:.2f} ms per item beyond its work")
-    if asked.out:
-        Path(asked.out).write_text(json.dumps(found, indent=2) + "\n")
+    save(given, found)
 
 
 if __name__ == "__main__":

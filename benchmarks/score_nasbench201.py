@@ -33,7 +33,9 @@ def column(table: Table, scores: Scores, name: str) -> list[float]:
     return [float(values[table.index(text)]) for text in scores.architectures]
 
 
-def correlations(runs: list[Scores], table: Table) -> dict[str, dict[str, dict[str, list[float | None]]]]:
+def correlations(
+    runs: list[Scores], table: Table, metrics: tuple[str, ...]
+) -> dict[str, dict[str, dict[str, list[float | None]]]]:
     """Metric -> data set -> kind -> one number per seed."""
     return {
         metric: {
@@ -43,7 +45,7 @@ def correlations(runs: list[Scores], table: Table) -> dict[str, dict[str, dict[s
             }
             for d in DATASETS
         }
-        for metric in METRICS
+        for metric in metrics
     }
 
 
@@ -57,7 +59,9 @@ def picked(table: Table, cells: list[str], validation: str) -> dict[str, float]:
     return found
 
 
-def selections(runs: list[Scores], table: Table, validation: str) -> dict[str, dict[str, list[float]]]:
+def selections(
+    runs: list[Scores], table: Table, validation: str, metrics: tuple[str, ...]
+) -> dict[str, dict[str, list[float]]]:
     """ "metric, k" -> data set -> test accuracy of the cell picked, one number per repeat.
 
     "random, k" has the first k cells of each sample, which no score has chosen.
@@ -69,7 +73,7 @@ def selections(runs: list[Scores], table: Table, validation: str) -> dict[str, d
         return [text for text, _ in best_forms(table.space, run, metric, k)]
 
     found: dict[str, dict[str, list[float]]] = {}
-    for metric in (*METRICS, "random"):
+    for metric in (*metrics, "random"):
         for k in KEPT:
             rows = [picked(table, first(run, metric, k), validation) for run in runs]
             found[f"{metric}, {k}"] = {d: [row[d] for row in rows] for d in DATASETS}
@@ -107,8 +111,10 @@ def main() -> None:
     flags.add_argument("--sample", type=int, default=1000)
     flags.add_argument("--repeats", type=int, default=5, help="of the selections; the first seeds are among them")
     flags.add_argument("--validation", choices=("val12", "val200"), default="val12")
+    flags.add_argument("--metrics", default=",".join(METRICS), help="names joined by commas (default: all)")
     flags.add_argument("--workers", type=int, default=None)
     given = flags.read(seeds=1, repeats=1, sample=4, workers=1)
+    metrics = tuple(given.metrics.split(","))
     runs = []
     for seed in range(max(given.seeds, given.repeats)):
 
@@ -119,7 +125,7 @@ def main() -> None:
         runs.append(
             score(
                 "nasbench201",
-                METRICS,
+                metrics,
                 "cifar-10",
                 sample=given.sample,
                 seed=seed,
@@ -136,9 +142,9 @@ def main() -> None:
         "repeats": given.repeats,
         "validation": given.validation,
         "settings": runs[0].settings,
-        "correlations": correlations(runs[: given.seeds], table),
-        "selections": selections(runs[: given.repeats], table, given.validation),
-        "seconds": {m: statistics.mean(run.seconds[m] for run in runs) for m in METRICS},
+        "correlations": correlations(runs[: given.seeds], table, metrics),
+        "selections": selections(runs[: given.repeats], table, given.validation, metrics),
+        "seconds": {m: statistics.mean(run.seconds[m] for run in runs) for m in metrics},
         "forms": [run.forms for run in runs],
         "optimum": {d: table.optimum(d) for d in DATASETS},
     }

@@ -1,4 +1,10 @@
-"""A NAS-Bench-101 record file made another way: Google's protobuf, a checksum bit by bit, hashes from matrices."""
+"""A NAS-Bench-101 record file made another way: Google's protobuf, a checksum bit by bit, hashes from matrices.
+
+    python tests/tables/record_file.py FILE.tfrecord [RUN/history.jsonl ...]
+
+writes 200 cells with made-up accuracies; those that searches in NAS-Bench-1Shot1's spaces proposed are among them.
+Nothing here imports nasight, which reads such files with code of its own.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +12,8 @@ import base64
 import hashlib
 import json
 import struct
+import sys
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -118,3 +126,31 @@ def cell_of_text(text: str) -> tuple[np.ndarray, list[str]]:
         matrix[[int(i) for i in inputs.split("+")], node] = 1
     assert all(a <= b for a, b in pairwise(matrix.sum(0)[:2]))
     return matrix, ["input", *(name for name, _ in parts[:-1]), "output"]
+
+
+def joined(matrix: np.ndarray, operations: list[str]) -> tuple[np.ndarray, list[str]]:
+    """The cell without the nodes that are on no path from input to output."""
+    ways = np.linalg.matrix_power(matrix + np.eye(len(matrix), dtype=int), len(matrix)) > 0
+    kept = np.flatnonzero(ways[0] & ways[:, -1])
+    return matrix[np.ix_(kept, kept)], [operations[i] for i in kept]
+
+
+def cells_with(texts: Iterable[str], count: int = 200) -> list[tuple[np.ndarray, list[str]]]:
+    """As many different cells: those of the texts first, then random ones."""
+    known: dict[str, tuple[np.ndarray, list[str]]] = {}
+    for cell in (*(joined(*cell_of_text(text)) for text in texts), *random_cells(count)):
+        if len(known) < count:
+            known.setdefault(graph_hash(*cell), cell)
+    return list(known.values())
+
+
+def main() -> None:
+    target, *histories = map(Path, sys.argv[1:])
+    proposed = [json.loads(line)["architecture"] for file in histories for line in file.read_text().splitlines()]
+    cells = cells_with(proposed)
+    write(target, cells)
+    print(f"{target}: {len(cells)} cells, {12 * len(cells):,} records, {target.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()

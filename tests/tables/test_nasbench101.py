@@ -40,11 +40,7 @@ def shots() -> list[str]:
 @pytest.fixture(scope="module")
 def cells(shots: list[str]) -> list[tuple[np.ndarray, list[str]]]:
     """200 different ones: 20 of 1Shot1's first space, the rest any."""
-    known = {record_file.graph_hash(*cell): cell for cell in map(record_file.cell_of_text, shots)}
-    for cell in record_file.random_cells(200):
-        if len(known) < 200:
-            known.setdefault(record_file.graph_hash(*cell), cell)
-    return list(known.values())
+    return record_file.cells_with(shots)
 
 
 @pytest.fixture(scope="module")

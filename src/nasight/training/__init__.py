@@ -7,9 +7,10 @@ from nasight.training._result import EpochRow, Summary, TrainingResult
 from nasight.training._rows import parts
 from nasight.training._seeds import train_seeds
 from nasight.training._settings import TrainSettings, settings_for
-from nasight.training._train import load_trained, moved, run_job, train
+from nasight.training._train import INPUTS, load_trained, moved, run_job, train
 
 __all__ = [
+    "INPUTS",
     "Diverged",
     "EpochRow",
     "Job",

@@ -14,12 +14,12 @@ from torch import nn
 from nasight.architecture import Architecture
 from nasight.arguments import typed
 from nasight.compute import Poll, Ranks, Slices, check_precision, choose_device, current_ranks, moved_note
-from nasight.data import load, tell_augmentation, with_label
+from nasight.data import input_record, load, tell_augmentation, with_label
 from nasight.errors import RequestError
 from nasight.options import TrainOptions, takes
 from nasight.own import own_parts
 from nasight.reproducible import torch_threads
-from nasight.runs import RunFolder, named_again, same_data, versions, writing
+from nasight.runs import RunFolder, named_again, same_data, versions, write_json, writing
 from nasight.spaces import Space
 from nasight.spaces import load as load_space
 from nasight.training._loop import Job, Trainer
@@ -28,6 +28,8 @@ from nasight.training._settings import TrainSettings, settings_for
 
 Progress = Callable[[EpochRow], None]
 CHECKPOINT_SECONDS = 60.0
+INPUTS = "inputs.json"
+"""In the folder of a finished training: what turns new examples into its inputs."""
 
 
 @typed
@@ -244,6 +246,7 @@ def _train_in(run: RunFolder, trainer: Trainer, progress: Progress | None, check
         save()
         _tell(progress, row)
     result = trainer.result(str(run.path))
+    ranks.of_first(lambda: write_json(run.path / INPUTS, input_record(trainer.data)))
     ranks.of_first(lambda: run.write_result(result.to_dict()))
     return result
 
