@@ -11,7 +11,7 @@ from typing import Any
 from torch import nn
 
 from nasight.arguments import typed
-from nasight.compute import check_precision, choose_device, cores, is_device, is_remote, resumed_device
+from nasight.compute import check_precision, choose_device, cores, is_device, is_remote, led_by_first, resumed_device
 from nasight.data import Dataset, SentData, augment_text, read_augment, with_label
 from nasight.data import load as load_data
 from nasight.errors import RequestError
@@ -32,6 +32,7 @@ DEFAULT_SPACES = ("nasbench201", "mlp")
 
 
 @typed
+@led_by_first
 def find(
     data: Any = "digits",
     *,
@@ -81,7 +82,8 @@ def find(
     seed : everything random follows from it.
     level : of the intervals.
     workers : processes that train at once; as many as cores.
-    executor : where trainings go in place of own processes.
+    executor : where trainings go in place of own processes. In ranks that torchrun started, all of them train, and the
+        first one plans and writes.
     data_folder : the folder of the data sets that have names.
     overwrite : replace a find that is in `out`.
     progress : called with the name of an event and its values.
@@ -123,7 +125,7 @@ def find(
         max_params=read_count(max_params) if isinstance(max_params, str) else max_params,
         max_latency=read_milliseconds(max_latency) if isinstance(max_latency, str) else max_latency,
         level=level,
-        workers=workers or (1 if is_device(chosen) else cores()),
+        workers=workers or getattr(executor, "workers", None) or (1 if is_device(chosen) else cores()),
         batch_size=32 if len(dataset.train_y) < 4_000 else 64,
         trainings=limit.trainings,
         epochs=epochs,
@@ -158,6 +160,7 @@ def checked_augment(text: str, data: Dataset) -> str:
     return augment_text(read_augment(text, data.inputs))
 
 
+@led_by_first
 def resume_find(
     out: str | Path,
     *,
@@ -193,6 +196,7 @@ def resume_find(
     elif folder.result is not None:
         return Answer(folder.path)
     settings = _on_device(settings, device, progress)
+    settings = replace(settings, workers=getattr(executor, "workers", None) or settings.workers)
     if space is None and settings.space == "module":
         raise RequestError(f"the find in {folder.path} is of a model of your own: give it again as space=")
     about = folder.about
