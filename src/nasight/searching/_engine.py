@@ -323,11 +323,6 @@ class Engine:
         """The validation batches, on the device."""
         return (to_device((x, y), self.device) for x, y in self.validation)
 
-    def settle(self, *more: Tally) -> None:
-        """Read all counts from the device, with one wait; a `RunError` where a loss was not finite."""
-        moved = [self.arch_optimizer] if isinstance(self.arch_optimizer, MirrorDescent) else []
-        settle([self.watch, *moved, *self.tallies.values(), *more])
-
     @torch.no_grad()
     def derive(self, epoch: int, *, candidates: int) -> Architecture:
         """The architecture of this moment: the first of the method's selection, or the best of some candidates."""
@@ -350,10 +345,13 @@ class Engine:
         # Of equal ones the first.
         return archs[-max(every)[2]]
 
-    def state(self) -> dict[str, Any]:
-        """All that a later process needs to go on; plain values and tensors on the CPU. All ranks ask together."""
-        self.settle()
-        state = {
+    def state(self, *more: Tally) -> dict[str, Any]:
+        """All that a later process needs to go on; plain values and tensors on the CPU. All ranks ask together.
+
+        Counts, those in `more` too, come from the device with the same wait; a `RunError` where a loss was not finite.
+        """
+        moved = [self.arch_optimizer] if isinstance(self.arch_optimizer, MirrorDescent) else []
+        state: dict[str, Any] = {
             "stage": self.stage,
             "options": self.reduced.options,
             "size": self.size,
@@ -363,10 +361,11 @@ class Engine:
             "params": {name: parameter.detach() for name, parameter in self.params.items()},
             "weight_optimizer": self.weight_optimizer.state_dict(),
             "arch_optimizer": None if self.arch_optimizer is None else self.arch_optimizer.state_dict(),
-            "tallies": {name: tally.over(self.ranks).values() for name, tally in self.tallies.items()},
             "kept": self.kept,
         }
-        return to_host(state) if is_device(self.device) else state
+        near = settle([self.watch, *moved, *self.tallies.values(), *more], state if is_device(self.device) else {})
+        tallies = {name: tally.over(self.ranks).values() for name, tally in self.tallies.items()}
+        return {**(near or state), "tallies": tallies}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         try:
