@@ -305,6 +305,35 @@ class LandscapeRow(File):
     variances: list[float | None]
 
 
+class FindOptions(File):
+    """The settings of a find."""
+
+    space: str
+    space_options: Options
+    data: str
+    method: str
+    seed: Count
+    size: dict[str, Size]
+    search_size: dict[str, Size]
+    target: str | None
+    baseline: str | None
+    max_params: Count | None
+    max_latency: float | None
+    level: Annotated[float, Field(gt=0, lt=1)]
+    workers: Size
+    batch_size: Size
+    trainings: Size | None
+    epochs: Size | None
+    device: str = "cpu"
+    augment: str | None = None
+    class_weights: str | None = None
+    precision: str = "32"
+
+
+class FindFile(WithData):
+    settings: FindOptions  # type: ignore[assignment]
+
+
 class JournalLine(File):
     """A line of the journal of a find."""
 
@@ -427,5 +456,5 @@ KINDS: Mapping[str, KindOfRun] = {
     "landscape": KindOfRun(WithSettings, LandscapeRow),
     "convergence": KindOfRun(WithSettings),
     "cell": KindOfRun(WithSettings, None, CellResult, CellCheckpoint),
-    "find": KindOfRun(WithData, None, FindResult),
+    "find": KindOfRun(FindFile, None, FindResult),
 }
