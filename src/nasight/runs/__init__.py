@@ -17,7 +17,7 @@ from nasight.runs._files import (
 )
 from nasight.runs._folder import RunFolder, versions
 from nasight.runs._parcel import Parcel, parcel
-from nasight.runs._schemas import JournalLine, ScoreLine, ScoreRequest, TrialsFile
+from nasight.runs._schemas import JournalLine, ScoreLine, ScoreRequest, TrialsFile, TrustFile
 from nasight.runs._together import same_data, writing
 from nasight.runs._weights import check_weights, load_optimizer, load_weights
 
@@ -29,6 +29,7 @@ __all__ = [
     "ScoreLine",
     "ScoreRequest",
     "TrialsFile",
+    "TrustFile",
     "append",
     "check_inside",
     "check_weights",

@@ -33,6 +33,13 @@ class DataPart(File):
     classes: Annotated[list[str], Field(max_length=2**20)] = []
 
 
+class NetworkData(DataPart):
+    """The data of a run that has a network: the shape of an example, and a name for each output."""
+
+    inputs: Annotated[list[Size], Field(min_length=1, max_length=8)]
+    classes: Annotated[list[str], Field(min_length=1, max_length=2**20)]
+
+
 class RunFile(File):
     """run.json: what was asked for."""
 
@@ -57,9 +64,16 @@ class WithData(WithSettings):
     data: DataPart
 
 
-class TrainFile(WithData):
+class SearchFile(WithSettings):
+    """run.json of a search."""
+
+    data: NetworkData
+
+
+class TrainFile(WithSettings):
     """run.json of a training."""
 
+    data: NetworkData
     space: str
     architecture: str
     seed: Count
@@ -90,6 +104,31 @@ class StateFile(CheckpointPart):
 
     before: CheckpointPart | None = None
     result: Digest | None = None
+
+
+class AlternativePart(File):
+    option: str
+    architecture: str
+    loss: float
+    error: float
+    accuracy: float
+    local_loss: float
+    local_error: float
+
+
+class EvidencePart(File):
+    name: str
+    choice: str
+    examples: Count
+    local_examples: Count
+    alternatives: list[AlternativePart]
+
+
+class TrustFile(File):
+    """trust.json: what was measured of a search."""
+
+    asked: Options
+    evidence: list[EvidencePart]
 
 
 class SearchRow(File):
@@ -448,7 +487,7 @@ class KindOfRun:
 
 
 KINDS: Mapping[str, KindOfRun] = {
-    "search": KindOfRun(WithData, SearchRow, SearchResult, SearchCheckpoint),
+    "search": KindOfRun(SearchFile, SearchRow, SearchResult, SearchCheckpoint),
     "train": KindOfRun(TrainFile, TrainRow, TrainResult, TrainCheckpoint),
     "select": KindOfRun(WithData, SelectRow, SelectResult, SelectCheckpoint),
     "score": KindOfRun(ScoreFile),
