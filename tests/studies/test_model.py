@@ -107,9 +107,11 @@ def test_an_auxiliary_head_serves_training_and_is_not_in_the_model(tmp_path: Pat
     x = np.random.default_rng(0).integers(0, 256, (24, 32, 32, 3), dtype=np.uint8)
     settings = {"preset": "tiny", "epochs": 1, "size": {"channels": 2, "cells": 3}, "auxiliary": True, "batch_size": 8}
     train("darts", "DARTS_V2", (x, y, x, y), out=tmp_path / "run", **settings)  # type: ignore[arg-type]
+    write_model(tmp_path / "model", trained_model(tmp_path / "run"))
+    (tmp_path / "run" / "inputs.json").unlink()  # as versions before 0.3 left a training
     with pytest.raises(RequestError, match="name it with --data"):
         trained_model(tmp_path / "run")
-    write_model(tmp_path / "model", trained_model(tmp_path / "run", (x, y, x, y)))
+    assert trained_model(tmp_path / "run", (x, y, x, y)).card == load_model(tmp_path / "model").card
     model = load_model(tmp_path / "model")
     assert not any(name.startswith("auxiliary") for name in model.network.state_dict())
     np.testing.assert_allclose(
@@ -303,7 +305,7 @@ def test_the_folder_alone_gives_the_same_probabilities_without_nasight(kind: str
         np.testing.assert_allclose(found["files"], model.probabilities(files), rtol=0, atol=1e-5)
         np.testing.assert_allclose(found["x"], model.probabilities(x), rtol=0, atol=1e-5)
     lines = done.stdout.splitlines()
-    assert lines[0] == "file,class,probability"
+    assert lines[0] == "file,row,class,probability"
     assert len(lines) == 2 + len(x)
 
 

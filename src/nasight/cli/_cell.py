@@ -10,9 +10,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nasight.cli._cell_adapted import adapted_cells, adapted_text, first_of
+from nasight.cli._cell_adapted import adapted_cells, adapted_text, default_folder, first_of
 from nasight.cli._cell_text import comparison_table, design_object, design_text
-from nasight.cli._shared import Cluster, DataFolder, Device, Json, counting, examples, option, plain
+from nasight.cli._shared import (
+    Cluster,
+    DataFolder,
+    Device,
+    Fit,
+    Json,
+    Resolution,
+    counting,
+    examples,
+    option,
+    plain,
+    read_data,
+)
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
@@ -57,7 +69,11 @@ def cell(
     distinct_inputs: Annotated[
         bool, typer.Option("--distinct-inputs", help="A variant's node reads different nodes, as in DARTS's space.")
     ] = False,
-    data: Annotated[str, typer.Option(help="A data set by name, an .npz file or an image folder.")] = "digits",
+    data: Annotated[
+        str, typer.Option(help="A data set by name, an .npz file, or photos in a folder or .csv.")
+    ] = "digits",
+    resolution: Resolution = None,
+    fit: Fit = None,
     epochs: Annotated[int, typer.Option(help="Epochs of each training.", metavar="N")] = 10,
     batch_size: Annotated[int, typer.Option(help="Examples per step.", metavar="N")] = 80,
     lr: Annotated[str, typer.Option(help="Learning rates, joined by commas.", metavar="A,B")] = "0.025",
@@ -124,18 +140,19 @@ def cell(
     )
     if seeds < 1:
         raise RequestError(f"--seeds must be at least 1, got {seeds}")
+    source = read_data(data, data_folder, resolution=resolution, fit=fit)
     if adapted is not None:
         if landscape or widest or kind != "connections" or which is not None or distinct_inputs:
             raise RequestError("--adapted trains cells, their widest forms and, with --variants, random connections")
         found = adapted_cells(
             adapted,
-            data,
+            source,
             protocol,
             _rates(lr),
             random=variants or 0,
             seeds=seeds,
             variant_seed=seed,
-            out=out,
+            out=out or default_folder(data),
             data_folder=data_folder,
             workers=workers,
             cluster=cluster,
@@ -146,7 +163,7 @@ def cell(
     if variants is None:
         shown = widened(design) if widest else design
         found = _landscape(
-            shown, data, protocol, _rates(lr)[0], points, seed, out, data_folder, workers, cluster, device
+            shown, source, protocol, _rates(lr)[0], points, seed, out, data_folder, workers, cluster, device
         )
         typer.echo(json.dumps(found) if as_json else _landscape_text(found))
         return
@@ -155,7 +172,9 @@ def cell(
     chosen = _variants(design, variants, kind, which, distinct_inputs, seed)
     designs = [design, *([replace(widened(design), name=f"{design.name} widest")] if widest else []), *chosen]
     folder = out or f"runs/{_file_name(design.name)}-{kind}"
-    compared = _train(designs, data, protocol, _rates(lr), range(seeds), folder, data_folder, workers, cluster, device)
+    compared = _train(
+        designs, source, protocol, _rates(lr), range(seeds), folder, data_folder, workers, cluster, device
+    )
     found = {
         **design_object(design),
         "svg": _draw(design, Path(folder) / "cell.svg"),
@@ -178,7 +197,7 @@ def _variants(design: Design, count: int, kind: str, which: str | None, distinct
 
 def _train(
     designs: Sequence[Design],
-    data: str,
+    data: Any,
     protocol: Protocol,
     lrs: Sequence[float],
     seeds: Sequence[int],
@@ -213,7 +232,7 @@ def _train(
 
 def _landscape(
     design: Design,
-    data: str,
+    data: Any,
     protocol: Protocol,
     lr: float,
     points: int,

@@ -20,16 +20,23 @@ ADAPTED = ("cell", "lr", "error, %", "adapted", "difference", "95 % interval", "
 ACCURACIES = ("cell", "lr", "index", "width", "depth", "accuracy, %", "difference", "95 % interval")
 
 
+def default_folder(data: str) -> str:
+    """Where trainings on this data go."""
+    from nasight.studies import folder_name
+
+    return f"runs/adapted-{folder_name(data)}"
+
+
 def adapted_cells(
     names: str,
-    data: str,
+    data: Any,
     protocol: Protocol,
     lrs: Sequence[float],
     *,
     random: int,
     seeds: int,
     variant_seed: int,
-    out: str | None,
+    out: str,
     data_folder: str | None,
     workers: int | None,
     cluster: str | None,
@@ -40,9 +47,9 @@ def adapted_cells(
     from nasight.compute import cluster as cluster_at
     from nasight.report import accuracies_svg
     from nasight.runs import write_atomic
-    from nasight.studies import compare_adapted, folder_name
+    from nasight.studies import compare_adapted
 
-    folder = out or f"runs/adapted-{folder_name(data)}"
+    folder = out
     with cluster_at(cluster) as executor, counting("trained", "trainings finished", transient=True) as progress:
         try:
             found = compare_adapted(

@@ -24,6 +24,7 @@ EXAMPLES = examples(
     "nasight predict runs/a new/*.jpg",
     "nasight predict runs/a new --top 3 --csv found.csv",
     "nasight predict runs/a rows.npz --json",
+    "nasight predict runs/houses new.csv",
 )
 
 
@@ -35,7 +36,7 @@ def predict(
         list[str],
         typer.Argument(
             metavar="FILES...",
-            help="Images, folders of images, .npz files with an array x, tables of numbers (.csv, .tsv).",
+            help="Images, folders of images, .npz files with an array x, tables (.csv, .tsv, .jsonl, .parquet).",
         ),
     ],
     top: Annotated[int | None, option("The likeliest K classes, not just one.", metavar="K", group=OUTPUT)] = None,
@@ -55,7 +56,7 @@ def predict(
         int | None, option("Examples read and computed at once (default: up to 64).", metavar="N", group=MACHINE)
     ] = None,
 ) -> None:
-    """Tell the classes of new files, with their probabilities.
+    """Tell the classes of new files, with their probabilities; or their labels, or numbers.
 
     A file that cannot be read is named and left out; the others are told all the same, and the command ends with 2.
     """

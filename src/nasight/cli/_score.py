@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nasight.cli._shared import Cluster, DataFolder, Device, Json, counting, examples, given, table
+from nasight.cli._shared import DATA, Cluster, DataFolder, Device, Json, counting, examples, given, setting, table
 from nasight.errors import RequestError
+from nasight.options import SearchOptions
 
 if TYPE_CHECKING:
     from nasight.kernels import Scores
@@ -31,7 +32,9 @@ def score(
     metric: Annotated[
         str, typer.Option(help="Rows of the score table (see --list) or FILE.py:FUNCTION, joined by commas.")
     ] = "eigen",
-    data: Annotated[str, typer.Option(help="A data set by name, an .npz file or an image folder.")] = "digits",
+    data: Annotated[str, typer.Option(help=DATA)] = "digits",
+    label: Annotated[str | None, setting(SearchOptions, "label")] = None,
+    task: Annotated[str | None, setting(SearchOptions, "task")] = None,
     sample: Annotated[
         int | None, typer.Option(help=f"This many different architectures (default: {SAMPLE}).", metavar="N")
     ] = None,
@@ -69,6 +72,7 @@ def score(
         _list(as_json)
         return
     from nasight.compute import cluster as cluster_at
+    from nasight.data import with_label
     from nasight.kernels import resume_score
     from nasight.kernels import score as start
 
@@ -92,7 +96,7 @@ def score(
                 found = start(
                     space,
                     metric,
-                    data,
+                    with_label(data, label, task),
                     architectures=arch or None,
                     sample=None if every or arch else sample if sample is not None else SAMPLE,
                     all_distinct=every,

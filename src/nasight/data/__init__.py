@@ -10,6 +10,7 @@ from nasight.data._download import get
 from nasight.data._figures import figure_lines, figures, majority_warning
 from nasight.data._files import Available, available, holds_photos, load, with_label
 from nasight.data._frames import holds_table, is_frame, read_columns
+from nasight.data._inputs import input_record
 from nasight.data._layout import Column, TableLayout
 from nasight.data._loader import Batches, Loader, Prepared, Transform, batches, prepare
 from nasight.data._maps import chunks, extent, is_mapped, map_of, open_map, take
@@ -65,6 +66,7 @@ __all__ = [
     "holds_rows",
     "holds_table",
     "image_files",
+    "input_record",
     "is_frame",
     "is_mapped",
     "listening",

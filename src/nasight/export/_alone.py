@@ -1,10 +1,13 @@
-"""Classes of new images by the network in this folder. It needs torch, numpy, pillow and safetensors, not nasight.
+"""Predictions for new files by the network in this folder. It needs torch, numpy, pillow and safetensors, not nasight.
 
-    python predict.py new/*.jpg     prints file, class and probability; .npz files with an array x are read too
+    python predict.py new/*.jpg     prints file, class and probability
+    python predict.py new.csv       the same for rows of a table (.csv, .tsv, .jsonl, perhaps .gz; .parquet needs
+                                    pyarrow) or of an .npz file with an array x; numbers where the network gives some
 
     import predict                  # from your own program
     model = predict.load()
     model.probabilities(["new/a.jpg", "new/b.jpg"])    # (2, classes)
+    model.probabilities("new.csv")                     # (rows, classes); or numbers
 
 It runs the network's code that lies beside it, so use a folder that you trust.
 """
@@ -12,10 +15,15 @@ It runs the network's code that lies beside it, so use a folder that you trust.
 from __future__ import annotations
 
 import csv
+import gzip
 import importlib.util
+import io
 import json
+import math
 import sys
 from collections.abc import Sequence
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +37,9 @@ from torch import Tensor, nn
 BATCH = 64
 TURNS = dict(enumerate(map(Image.Transpose, (0, 3, 1, 5, 4, 6, 2)), 2))
 """How a photo is turned, by the note of the camera."""
+MISSING = {"", "?", "na", "n/a", "nan", "nat", "none", "null", "<na>"}
+"""Cells of a text file that mean that there is no value, in any case."""
+LARGEST = 1e100
 
 
 class Model:
@@ -40,7 +51,9 @@ class Model:
 
     @torch.no_grad()
     def probabilities(self, x: Any) -> NDArray[np.float32]:
-        """(n, classes) for a list of image files, or for examples (n, ...) as the training had them."""
+        """(n, classes) for a list of image files, a file of rows, or examples (n, ...) as the training had them."""
+        if isinstance(x, str | Path):
+            x = self.rows(x) if holds_rows(x) else [x]
         files = isinstance(x, Sequence) and all(isinstance(entry, str | Path) for entry in x)
         parts = [x[at : at + BATCH] for at in range(0, len(x), BATCH)]
         found = [self._part(self.images(part) if files else torch.as_tensor(part)) for part in parts]
@@ -53,6 +66,19 @@ class Model:
             raise ValueError(f"the network takes numbers from {values['low']} to {values['high']}, which are no pixels")
         how = self.about.get("images", {})
         return torch.from_numpy(np.stack([read_image(file, self.about["inputs"], how) for file in files]))
+
+    def rows(self, file: str | Path) -> NDArray[Any]:
+        """The examples in a table or an .npz file; columns of a table become what they became in the training."""
+        if str(file).lower().endswith(".npz"):
+            found: NDArray[Any] = np.load(file)["x"]
+            return found
+        table, layout = read_table(Path(file)), self.about.get("table")
+        if layout is None:
+            return np.array(list(table.values()), np.float32).T
+        absent = next((column["name"] for column in layout if column["name"] not in table), None)
+        if absent is not None:
+            raise ValueError(f"{file} lacks the column {absent!r}, which the model was trained with")
+        return np.concatenate([column_numbers(table[column["name"]], column) for column in layout], 1)
 
     def _part(self, x: Tensor) -> NDArray[np.float32]:
         logits = self.network(self.prepare(x))
@@ -135,16 +161,100 @@ def fitted(image: Image.Image, width: int, height: int, fit: str) -> Image.Image
     return image.resize((width, height), Image.Resampling.BILINEAR, box=box)
 
 
+def holds_rows(path: str | Path) -> bool:
+    """Whether a file has an example in each row, by its name."""
+    return str(path).lower().removesuffix(".gz").endswith((".npz", ".csv", ".tsv", ".jsonl", ".parquet"))
+
+
+def read_table(path: Path) -> dict[str, list[Any]]:
+    """The columns of a table: numbers or texts, None where there is no value."""
+    name = path.name.lower().removesuffix(".gz")
+    if name.endswith(".parquet"):
+        from pyarrow.parquet import read_table as read_parquet
+
+        columns = read_parquet(path, use_pandas_metadata=False).to_pydict()
+        return {str(key): column_values(values) for key, values in columns.items()}
+    text = (gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()).decode("utf-8-sig")
+    if name.endswith(".jsonl"):
+        rows = [json.loads(line) for line in text.split("\n") if line.strip()]
+        keys = dict.fromkeys(key for row in rows for key in row)
+        return {key: column_values([row.get(key) for row in rows]) for key in keys}
+    read = csv.reader(io.StringIO(text, newline=""), delimiter="\t" if name.endswith(".tsv") else ",")
+    lines = [line for line in read if line]
+    return {key.strip(): column_cells([line[i] for line in lines[1:]]) for i, key in enumerate(lines[0])}
+
+
+def column_cells(cells: Sequence[str]) -> list[Any]:
+    """Cells of a text file: numbers where all that are there are numbers, else texts."""
+    texts = [None if cell.strip().lower() in MISSING else cell.strip() for cell in cells]
+    try:
+        return [finite(None if text is None else float(text)) for text in texts]
+    except ValueError:
+        return texts
+
+
+def column_values(values: Sequence[Any]) -> list[Any]:
+    """Values of a file that knows kinds: numbers and times (in seconds) as numbers, all else as texts."""
+    there = [value for value in values if value is not None]
+    if all(isinstance(v, int | float | Decimal) and not isinstance(v, bool) for v in there):
+        return [finite(None if v is None else float(v)) for v in values]
+    if all(isinstance(v, date) for v in there):
+        return [None if v is None else seconds(v) for v in values]
+    if all(isinstance(v, timedelta) for v in there):
+        return [None if v is None else v.total_seconds() for v in values]
+    return [None if v is None or (isinstance(v, float) and not math.isfinite(v)) else str(v) for v in values]
+
+
+def seconds(time: date) -> float:
+    """Since the day 0001-01-01, in the clock of the table."""
+    plain = time.replace(tzinfo=None) if isinstance(time, datetime) else datetime(time.year, time.month, time.day)
+    return (plain - datetime.min).total_seconds()
+
+
+def finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def column_numbers(cells: Sequence[Any], column: dict[str, Any]) -> NDArray[np.float32]:
+    """(n, width): a number in standard units, or 0 and 1 for each known text; perhaps a flag for a missing value."""
+    absent = np.array([[cell is None] for cell in cells], np.float32)
+    if column["values"]:
+        place = {value: i for i, value in enumerate(column["values"])}
+        found = np.zeros((len(cells), len(place) + column["other"]), np.float32)
+        for row, cell in enumerate(cells):
+            whole = isinstance(cell, float) and cell.is_integer()
+            at = place.get(str(int(cell) if whole else cell), len(place))
+            if cell is not None and at < found.shape[1]:
+                found[row, at] = 1.0
+    else:
+        wrong = next((cell for cell in cells if isinstance(cell, str)), None)
+        if wrong is not None:
+            raise ValueError(f"column {column['name']!r} held numbers in the training, and here {wrong!r}")
+        numbers = np.array([column["fill"] if cell is None else cell for cell in cells], np.float64)
+        standard = (np.clip(numbers, -LARGEST, LARGEST) - column["center"]) / column["scale"]
+        found = np.clip(standard, -1e30, 1e30).astype(np.float32)[:, None]
+    return np.concatenate([found, absent], 1) if column["flag"] else found
+
+
 def main(files: Sequence[str]) -> None:
-    """Print a line per image, and per row of an .npz file."""
+    """Print a line per image, and per row of a table or an .npz file."""
     model, out = load(), csv.writer(sys.stdout, lineterminator="\n")
-    several = model.about.get("task", {"kind": "classes"})["kind"] != "classes"
-    out.writerow(["file", *(model.classes if several else ["class", "probability"])])
+    kind = model.about.get("task", {"kind": "classes"})["kind"]
+    numbered = any(holds_rows(file) for file in files)
+    names = ["class", "probability"] if kind == "classes" else ["labels"] * (kind == "labels") + model.classes
+    out.writerow(["file", *(["row"] if numbered else []), *names])
     for file in files:
-        rows = model.probabilities(np.load(file)["x"] if file.endswith(".npz") else [file])
-        for row in rows:
-            best = [model.classes[int(row.argmax())], f"{row.max():.6f}"]
-            out.writerow([file, *([f"{value:.6g}" for value in row] if several else best)])
+        for number, row in enumerate(model.probabilities(file)):
+            place = [file, *([number if holds_rows(file) else ""] if numbered else [])]
+            out.writerow([*place, *cells_of(row, kind, model.classes)])
+
+
+def cells_of(row: NDArray[np.float32], kind: str, names: Sequence[str]) -> list[str]:
+    """What is printed of a row: its class and how likely that is, its labels, or its numbers."""
+    if kind == "classes":
+        return [names[int(row.argmax())], f"{row.max():.6f}"]
+    likely = [", ".join(name for name, share in zip(names, row, strict=True) if share > 0.5)]
+    return likely * (kind == "labels") + [f"{value:.6g}" for value in row]
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ from typing import Any
 from nasight.architecture import Architecture
 from nasight.arguments import typed
 from nasight.compute import choose_device, is_device, map_resumable
-from nasight.data import Dataset
 from nasight.data import load as load_data
 from nasight.errors import RequestError
 from nasight.kernels._score_table import Score, score_row
@@ -38,7 +37,7 @@ Progress = Callable[[int, int], None]
 def score(
     space: Space | str,
     metrics: Sequence[str] | str,
-    data: Dataset | str | Path | tuple[Any, ...],
+    data: Any,
     *,
     architectures: Iterable[Architecture | str] | None = None,
     sample: int | None = None,
@@ -65,7 +64,7 @@ def score(
     ----------
     space : a space or its name.
     metrics : names of `SCORES` or FILE.py:NAME, as a list or joined by commas.
-    data : a name, a file, a folder, arrays or a `Dataset`; see `nasight.data.load`.
+    data : anything that `nasight.data.load` takes: a name, a file, a folder, arrays, a frame, a torch `Dataset`.
     architectures, sample, all_distinct : which ones are scored, one of three: a list of them, this many different ones
         drawn uniformly, or one of each form of the space.
     seed : initial weights, batch and sample follow from it.

@@ -119,7 +119,7 @@ class AdaptedComparison:
 
 def compare_adapted(
     designs: Sequence[Design],
-    data: Dataset | str | Path,
+    data: Any,
     *,
     random: int = 0,
     protocol: Protocol | None = None,
@@ -143,7 +143,7 @@ def compare_adapted(
     if random < 0:
         raise RequestError(f"the number of random connections must be at least 0, got {random}")
     protocol = protocol or Protocol()
-    dataset = load_data(data, folder=data_folder) if isinstance(data, str | Path) else data
+    dataset = load_data(data, folder=data_folder)
     every = [made for design in designs for made in _family(design, random, variant_seed)]
     parameters = tuple(_parameters(design, dataset, protocol) for design in every)
     compared = compare_cells(

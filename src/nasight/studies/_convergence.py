@@ -116,7 +116,7 @@ class Comparison:
 
 def compare_cells(
     designs: Sequence[Design],
-    data: Dataset | str | Path,
+    data: Any,
     *,
     protocol: Protocol | None = None,
     lrs: Sequence[float] = (0.025,),
@@ -138,7 +138,7 @@ def compare_cells(
     if is_device(chosen) and executor is None:
         workers = workers or 1
     _check(designs, lrs, seeds)
-    whole = load_data(data, folder=data_folder) if isinstance(data, str | Path) else data
+    whole = load_data(data, folder=data_folder)
     dataset, space = judged_part(whole, protocol), designs[0].space
     sent = SentData.of(whole, partial(judged_part, protocol=protocol)) if is_remote(executor) else None
     texts = [load(space).format(design.architecture()) for design in designs]

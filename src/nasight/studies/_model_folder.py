@@ -50,8 +50,7 @@ def load_model(
     run : a model folder, a run that has one, or a finished training (of a search: the first finished training of what
         it found; of several seeds: the first).
     space : the space, where it is your own code: such code is never run because a folder names it.
-    data, data_folder : for a training that has no model folder, whose normalization comes from its data; as in
-        `trained_model`.
+    data, data_folder : for a training of a version that kept no inputs.json; as in `trained_model`.
 
     >>> import nasight
     >>> from nasight.studies import trained_model, write_model
@@ -71,7 +70,7 @@ def load_model(
     if training is None:
         raise RequestError(f"{run} holds no model and no finished training; nasight train makes one")
     path, source = training
-    return trained_model(path, source if data is None else data, space=space, data_folder=data_folder)
+    return trained_model(path, data, source=source, space=space, data_folder=data_folder)
 
 
 def write_model(folder: str | Path, model: Model) -> Path:

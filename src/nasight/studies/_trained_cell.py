@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from torch import nn
 
@@ -22,7 +23,7 @@ KIND = "cell"
 
 def trained_cell(
     design: Design,
-    data: Dataset | str | Path,
+    data: Any,
     *,
     out: str | Path,
     protocol: Protocol | None = None,
@@ -33,7 +34,7 @@ def trained_cell(
 ) -> tuple[TrainingCurve, nn.Module, Dataset]:
     """The curve, the trained network and the rows it learned from and was judged by; a second call reads `out`."""
     protocol = protocol or Protocol()
-    dataset = judged_part(load_data(data, folder=data_folder) if isinstance(data, str | Path) else data, protocol)
+    dataset = judged_part(load_data(data, folder=data_folder), protocol)
     space, arch = load(design.space), design.architecture()
     job = protocol.job(space, arch, dataset, lr=lr, seed=seed, device=str(choose_device(device)))
     settings = {

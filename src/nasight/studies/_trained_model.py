@@ -6,17 +6,16 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
 
-from pydantic import ValidationError
 from torch import Tensor
 
-from nasight.data import extent, prepare
+from nasight.data import input_record, prepare
 from nasight.errors import RequestError
 from nasight.runs import DataRecord, RunFolder, data_of, read_json
 from nasight.studies._export import training_of
 from nasight.studies._model import Model
-from nasight.studies._model_card import card_of, said
+from nasight.studies._model_card import card_of
 from nasight.studies._model_network import SpaceGiven, network_of, space_of
-from nasight.training import TrainSettings, parts
+from nasight.training import INPUTS, kept_settings, parts
 from nasight.version import VERSION
 
 
@@ -24,6 +23,7 @@ def trained_model(
     training: str | Path,
     data: Any = None,
     *,
+    source: str | None = None,
     space: SpaceGiven | None = None,
     data_folder: str | Path | None = None,
 ) -> Model:
@@ -32,8 +32,9 @@ def trained_model(
     Parameters
     ----------
     training : the run folder of one training, as `nasight.train(..., out=...)` writes it.
-    data : the data that it was trained on, in any form that `nasight.data.load` takes; by default it is loaded again by
-        its name. Other data is refused.
+    data : the data that it was trained on, in any form that `nasight.data.load` takes; other data is refused. It is
+        needed where the training was made by a version that kept no inputs.json, and cannot be found by its name.
+    source : where the data may be found, if not by its name.
     space : the space, where it is your own code: such code is never run because a folder names it.
     data_folder : the folder of the data sets that have names.
     """
@@ -43,38 +44,26 @@ def trained_model(
         raise RequestError(f"the training in {run.path} is not finished; train it again to go on")
     about, record = run.about, DataRecord.read(run)
     what = f"the training in {run.path} cannot become a model"
-    try:
-        settings = TrainSettings(**about["settings"])
-        values = {
-            "nasight": VERSION,
-            "classes": record.classes,
-            "inputs": record.inputs,
-            "data": {"name": record.name, "fingerprint": record.fingerprint},
-            "space": about["space"],
-            "space_options": about.get("space_options", {}),
-            "architecture": about["architecture"],
-            "size": settings.size,
-            **{name: result[name] for name in ("parameters", "accuracy", "judged_by", "epochs", "seed")},
-        }
-    except ValidationError as error:
-        raise RequestError(f"{what}: {said(error)}") from None
-    except (KeyError, TypeError) as error:
-        raise RequestError(f"{what}: its files lack {error}") from None
-    dataset = data_of(run, record.name, data, data_folder=data_folder)
-    prepared, (low, high) = prepare(dataset, parts(dataset, settings)[0]), extent(dataset.train_x)
-    task = dataset.task
-    values["table"] = None if dataset.table is None else dataset.table.to_list()
-    values["task"] = {
-        "kind": task.kind,
-        "metric": result.get("metric", "accuracy"),
-        "center": task.center,
-        "scale": task.scale,
+    settings = kept_settings(run)
+    values = {
+        "nasight": VERSION,
+        "classes": record.classes,
+        "inputs": record.inputs,
+        "data": {"name": record.name, "fingerprint": record.fingerprint},
+        "space": about["space"],
+        "space_options": about.get("space_options", {}),
+        "architecture": about["architecture"],
+        "size": settings.size,
+        **{name: result[name] for name in ("parameters", "accuracy", "judged_by", "epochs", "seed")},
     }
-    values["mean"], values["std"] = prepared.mean.tolist(), prepared.std.tolist()
-    values["values"] = {"type": str(dataset.train_x.dtype).removeprefix("torch."), "low": low, "high": high}
-    if dataset.fit is not None:
-        values["images"] = {"fit": dataset.fit, "orientation": "upright"}
-    card = card_of(values, what)
+    kept = read_json(run.path / INPUTS) if data is None and (run.path / INPUTS).is_file() else None
+    if kept is None:
+        dataset = data_of(run, source or record.name, data, data_folder=data_folder)
+        kept = input_record(prepare(dataset, parts(dataset, settings)[0]))
+    if not isinstance(kept, dict) or not isinstance(kept.get("task"), dict):
+        raise RequestError(f"{what}: {INPUTS} is damaged")
+    task = {**kept["task"], "metric": result.get("metric", "accuracy")}
+    card = card_of({**kept, **values, "task": task}, what)
     found = space_of(card, space, run.path)
     return Model(network_of(card, found, _state(run), what), card, found, run.path)
 

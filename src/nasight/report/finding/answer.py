@@ -237,11 +237,14 @@ TEMPLATE = """
     <p>{{ "It" if values.taken.parameters else "The best network" }} is trained:
     <span class="code">{{ values.trained }}</span>, the first of {{ values.taken.accuracies|length }}
     seeds, {{ values.epochs|number }} epoch{{ "s" if values.epochs != 1 }} each. To use it on new files:</p>
-    {% if values.figures %}<p class="under">{% for line in values.figures %}{{ line }}<br>{% endfor %}</p>{% endif %}
     <div class="copy">
       <pre id="use">{{ values.command }}</pre>
       <button type="button" data-copy="use">Copy</button>
     </div>
+    {% if values.figures %}
+    <details><summary>On the test part: {{ values.figures[0] }}</summary>
+    <p class="under">{% for line in values.figures[1:] %}{{ line }}<br>{% endfor %}</p></details>
+    {% endif %}
     {% for side in values.sides %}
     <details><summary>{{ "The baseline" if side is sameas values.baseline else "The winner" }} as text</summary>
     <p class="code">{{ side.architecture }}</p></details>
