@@ -373,13 +373,6 @@ class FindFile(WithData):
     settings: FindOptions  # type: ignore[assignment]
 
 
-class JournalLine(File):
-    """A line of the journal of a find."""
-
-    key: str
-    value: Any
-
-
 class Side(File):
     architecture: str
     parameters: Count

@@ -116,6 +116,8 @@ class Run:
     def history(self) -> list[dict[str, Any]]:
         """One row per epoch."""
         rows = self.folder.history
+        if not rows and self.finished and not self.train_free:
+            raise RequestError(f"{self.folder.path}/history.jsonl is damaged: it has no rows, and the search has ended")
         try:
             groups = self.space.groups()
         except RequestError:  # code of the user's own that was not named again; nothing is asked of the weights then
