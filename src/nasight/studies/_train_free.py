@@ -146,7 +146,9 @@ def _result(run: Run, dataset: Dataset, progress: Progress) -> dict[str, Any]:
                 device=settings.device,
                 **plan["train"],
             )
-            progress.note(f"{i + 1} of {len(texts)} trained: {outcome.accuracy:.1f} % for {text}")
+            progress.note(
+                f"{i + 1} of {len(texts)} trained: {dataset.task.units.text(outcome.accuracy, digits=1)} for {text}"
+            )
             found.append(outcome.accuracy)
         return found
 
@@ -177,6 +179,7 @@ def _result(run: Run, dataset: Dataset, progress: Progress) -> dict[str, Any]:
         "epochs": settings.epochs,
         "architecture": found.architecture,
         "accuracy": found.accuracy,
+        **dataset.task.units.kept(),
         "unusable": None,
         "entropy": None,
         "seconds": time.monotonic() - start,
