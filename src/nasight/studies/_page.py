@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from nasight.anatomy import Design, Landscape, read_cells, space_of
-from nasight.data import Units, majority_warning
+from nasight.data import Units, majority_warning, telling_lines
 from nasight.errors import RequestError
 from nasight.report import SECTIONS, Section, page
 from nasight.report.sections import (
@@ -115,6 +115,7 @@ def _answer(subject: Subject) -> AnswerValues:
         advice=explanation.advice,
         train_command=_train_command(run),
         units=Units.of(result),
+        figures=telling_lines(result.get("figures") or {}),
         warning=majority_warning(result.get("figures") or {}),
     )
 

@@ -59,6 +59,8 @@ class AnswerValues:
     """The command that trains it."""
     units: Units = field(default_factory=Units)
     """In which scores are written."""
+    figures: Sequence[str] = ()
+    """Further figures of the found architecture with the shared weights, a line each."""
     warning: str | None = None
     """What to know about the score, such as that the most frequent class would score as high."""
 
@@ -109,7 +111,11 @@ TEMPLATE = """
     <div><dt>cost of the search</dt><dd>{{ values.seconds|number(0) }} s</dd></div>
   </dl>
 </div>
-{% if values.warning %}<p class="note">{{ values.warning }}</p>{% endif %}
+{% if values.figures %}
+<p class="under">With the shared weights, on held-out data:<br>
+{% for line in values.figures %}{{ line }}<br>{% endfor %}</p>
+{% endif %}
+{% if values.warning %}<p class="note">{{ values.warning[:1]|upper }}{{ values.warning[1:] }}.</p>{% endif %}
 {% if values.advice %}
 <h2>What to do</h2>
 <ul class="advice">

@@ -7,7 +7,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from nasight.data import Units, figure_lines
+from nasight.data import Units, figure_lines, majority_warning
 from nasight.errors import RequestError
 from nasight.report import SECTIONS, page
 from nasight.report.finding import (
@@ -93,6 +93,7 @@ def _answer(find: FinishedFind) -> FoundValues:
         command=f"nasight predict {quote(str(find.path))} FILES",
         units=Units.of(result),
         figures=figure_lines(result["figures"]) if result.get("figures") else (),
+        warning=majority_warning(result.get("figures") or {}),
     )
 
 
