@@ -6,17 +6,24 @@ runs every method on Fashion-MNIST and CIFAR-10 over several seeds, one process 
 so that an interrupted benchmark resumes where it stopped. The proxy was chosen by its cost alone: one cell per stage,
 8 channels, images of 16 x 16, 3,000 of them, 16 epochs, about a minute per search on one core. Prints two tables in
 Markdown. Cells found on CIFAR-10 are looked up in DATA/nasbench201.csv.gz after all searches are done; nothing here is
-chosen by that table. Two more results, of a larger proxy and of all methods:
+chosen by that table. The report on seeds that chose nothing, at two sizes, beside what NASWOT and the parameter count
+choose in the same time, and a result of all methods:
 
-    python benchmarks/search_nasbench201.py --proxy small --methods gaea-darts:erm --data cifar-10 --data-folder DATA \\
-        --work-folder runs/small --out benchmarks/results/search_small.json.gz
-    python benchmarks/search_nasbench201.py --methods all --data cifar-10 --seeds 3 --data-folder DATA \\
+    python benchmarks/search_nasbench201.py --data cifar-10 --first-seed 100 --seeds 8 --controls --data-folder DATA \\
+        --methods mixtures --work-folder runs/report --out benchmarks/results/search_fresh.json.gz
+    python benchmarks/search_nasbench201.py --proxy small --data cifar-10 --first-seed 100 --seeds 8 --controls \\
+        --data-folder DATA --methods mixtures --work-folder runs/small --out benchmarks/results/search_small.json.gz
+    python benchmarks/search_nasbench201.py --methods all --data cifar-10 --seeds 8 --data-folder DATA \\
         --out benchmarks/results/table_runs.json.gz
+
+`--methods mixtures` stands for DARTS and PC-DARTS and their GAEA twins, ERM and bilevel.
 """
 
 from __future__ import annotations
 
+import statistics
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +31,9 @@ import torch
 
 from _shared import Flags, save, search_or_resume, spread
 from nasight.compute import map_resumable
+from nasight.data import load as load_data
 from nasight.errors import RequestError
+from nasight.kernels import score
 from nasight.searching import METHODS as TABLE
 from nasight.searching import Run
 from nasight.spaces import load
@@ -58,6 +67,7 @@ METHODS = (
     ("pc-darts", "bilevel"),
     ("gaea-pc-darts", "erm"),
 )
+MIXTURES = ("darts", "gaea-darts", "pc-darts", "gaea-pc-darts")
 Item = tuple[str, str, str, int, str, str | None, str]  # method, objective, data, seed, folder, data folder, proxy
 
 
@@ -111,7 +121,27 @@ def random_cells(table: Table, number: int = 500) -> dict[str, list[float]]:
     return accuracies(table, [space.format(space.sample(generator)) for _ in range(number)])
 
 
-def markdown(results: dict[str, dict[str, Any]], random: dict[str, Any] | None) -> str:
+def controls(data: str, folder: str | None, seeds: range, seconds: float) -> dict[str, list[str]]:
+    """What simpler ways choose, one cell per seed: the best NASWOT of as many random cells as can be scored in the time
+    of a search, and the most parameters of the same cells.
+    """
+    space, rows = load("nasbench201", none=False), load_data(data, folder=folder)
+    count = space.parameters(rows.inputs, rows.n_classes)
+    found: dict[str, list[str]] = {"naswot": [], "parameters": []}
+    for seed in seeds:
+        generator, scored = torch.Generator().manual_seed(seed), dict[str, float]()
+        began = time.monotonic()
+        while time.monotonic() - began < seconds:
+            cells = [space.format(space.sample(generator)) for _ in range(10)]
+            values = score(space, "naswot", rows, architectures=cells, seed=seed, workers=1)
+            scored.update(zip(values.architectures, values.goodness("naswot"), strict=True))
+        found["naswot"].append(max(scored, key=lambda cell: scored[cell]))
+        found["parameters"].append(max(scored, key=lambda cell: count(space.parse(cell))))
+        print(f"controls, seed {seed}: {len(scored)} cells in {seconds:.0f} s", file=sys.stderr, flush=True)
+    return found
+
+
+def markdown(results: dict[str, dict[str, Any]], random: dict[str, Any] | None, simple: dict[str, Any]) -> str:
     lines = []
     for data, rows in results.items():
         lines += [
@@ -142,6 +172,12 @@ def markdown(results: dict[str, dict[str, Any]], random: dict[str, Any] | None) 
                 f"| {method} | {objective} | {spread(values)} | {max(values):.2f} |"
                 f" {spread(r['c100_test200'])} | {spread(r['in16_test200'])} |"
             )
+        for way, r in simple.items():
+            values = r["c10_test200"]
+            lines.append(
+                f"| best by {way}, the same time | | {spread(values)} | {max(values):.2f} |"
+                f" {spread(r['c100_test200'])} | {spread(r['in16_test200'])} |"
+            )
         values = random["c10_test200"]
         lines.append(
             f"| {len(values)} random cells | | {spread(values)} | {max(values):.2f} |"
@@ -155,14 +191,19 @@ def main() -> None:
     flags = Flags(__doc__, "search_results", seeds=4, data="data sets and nasbench201.csv.gz", work="runs/nasbench201")
     flags.add_argument("--data", default="cifar-10,fashion-mnist")
     flags.add_argument(
-        "--methods", default=None, help="method:objective, joined by commas, or `all` rows of the method table"
+        "--methods", default=None, help="method:objective, joined by commas; `mixtures`, or `all` rows of the table"
     )
     flags.add_argument("--proxy", choices=sorted(PROXIES), default="minute")
     flags.add_argument("--workers", type=int, default=None)
     flags.add_argument("--first-seed", type=int, default=0, help="seeds count up from here (default 0)")
+    flags.add_argument(
+        "--controls", action="store_true", help="what NASWOT and the parameter count choose in the same time"
+    )
     given = flags.read(seeds=1, data="cifar-10", methods="darts:erm,gaea-darts:erm", proxy="quick", workers=1)
     if given.methods == "all":
         wanted = [(m.name, m.objectives[0].name) for m in TABLE.values()]
+    elif given.methods == "mixtures":
+        wanted = [(name, objective) for name in MIXTURES for objective in ("erm", "bilevel")]
     elif given.methods:
         wanted = [(m.split(":")[0], m.split(":")[1]) for m in given.methods.split(",")]
     else:
@@ -188,8 +229,14 @@ def main() -> None:
             runs = [Run(p) for item, p in zip(items, paths, strict=True) if item[:3] == (method, objective, data)]
             results[data][f"{method} {objective}"] = summarize(runs, table)
     random = None if table is None else random_cells(table)
-    print(markdown(results, random))
-    save(given, {"proxy": PROXIES[given.proxy], "results": results, "random": random})
+    simple: dict[str, Any] = {}
+    if given.controls and table is not None and "cifar-10" in results:
+        times = [Run(p).result["seconds"] for item, p in zip(items, paths, strict=True) if item[2] == "cifar-10"]
+        seeds = range(given.first_seed, given.first_seed + given.seeds)
+        chosen = controls("cifar-10", given.data_folder, seeds, statistics.median(times))
+        simple = {way: {"cells": cells, **accuracies(table, cells)} for way, cells in chosen.items()}
+    print(markdown(results, random, simple))
+    save(given, {"proxy": PROXIES[given.proxy], "results": results, "random": random, "controls": simple})
 
 
 if __name__ == "__main__":

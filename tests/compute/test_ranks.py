@@ -10,13 +10,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import rank_work
 from ranks import RankNursery, told, until
 
 from nasight.compute import Slices
+from nasight.data import load
 from nasight.errors import RequestError
 from nasight.searching import resume
+from nasight.studies import find
 
 pytestmark = pytest.mark.slow
 EPOCHS = 12
@@ -123,6 +126,32 @@ def test_a_signal_to_one_rank_stops_all_of_them_with_their_work_saved(nursery: R
     assert 0 < len(resume(out).history) == EPOCHS
 
 
+def test_a_find_in_ranks_ends_with_a_killed_one_and_other_ranks_finish_it_as_one_process_would(
+    nursery: RankNursery, tmp_path: Path
+) -> None:
+    given = ["--data", str(few_digits(tmp_path)), "--space", "mlp", "--trainings", "21", "--epochs", "1"]
+    out, place = tmp_path / "find", tmp_path / "ranks"
+    pids = nursery.start(place, 2, arguments=["find", *given, "--out", str(out)])
+    until(lambda: any(out.glob("journal*")) and trainings(out) >= 2)
+    os.kill(pids[1], signal.SIGKILL)
+    assert nursery.wait() == [1, -signal.SIGKILL]
+    assert told(place, 2, "err")[0].count("nasight: another rank ended before its work was done") == 1
+    assert not (out / "result.json").exists()
+    before = trainings(out)
+    codes, outputs, _ = nursery.command(tmp_path / "three", 3, "find", "--resume", str(out), "--json")
+    assert codes == [0, 0, 0]
+    assert outputs[1] == outputs[2] == ""
+    one = find(few_digits(tmp_path), space="mlp", trainings=21, epochs=1, workers=1, out=tmp_path / "one").result
+    found = json.loads(outputs[0])
+    for key in ("architecture", "accuracies", "interval", "take", "trainings", "race"):
+        close(found[key], one[key])
+    assert before < found["trainings"]
+    codes, _, errors = nursery.command(tmp_path / "again", 2, "find", *given, "--out", str(out))
+    assert codes == [2, 2]
+    assert errors[0].count("already holds a run") == 1
+    assert errors[1] == ""
+
+
 @pytest.mark.parametrize(
     ("kind", "sentence"),
     [
@@ -191,6 +220,17 @@ def test_slices_are_as_even_as_rows_allow() -> None:
     assert sum(part.share for part in parts) == pytest.approx(1)
     with pytest.raises(RequestError, match="a batch of 5 rows is too small for 3 slices"):
         Slices(3).check(5)
+
+
+def few_digits(folder: Path) -> Path:
+    data, path = load("digits"), folder / "few.npz"
+    np.savez(path, x=data.train_x[:300].numpy(), y=data.train_y[:300].numpy())
+    return path
+
+
+def trainings(folder: Path) -> int:
+    """Trainings of a find that are kept."""
+    return (folder / "journal.jsonl").read_text().count('"training ')
 
 
 def read(path: Path) -> Any:

@@ -58,7 +58,7 @@ def explain(
             space=space,
             device=device,
         )
-    trained = _resolve(found.explanation, preset, epochs, seeds, data, data_folder, space) if resolve else None
+    trained = _resolve(found.explanation, preset, epochs, seeds, data, data_folder, space, device) if resolve else None
     if as_json:
         value = found.to_dict() | ({} if trained is None else {"resolved": trained})
         typer.echo(json.dumps(value, allow_nan=False))
@@ -81,6 +81,7 @@ def _resolve(
     data: str | None,
     data_folder: str | None,
     space: str | None,
+    device: str,
 ) -> list[dict[str, Any]]:
     """The candidates after a short training, best first; judged by held-out training examples, not by the test part."""
     from nasight.searching import Run
@@ -89,7 +90,8 @@ def _resolve(
     run = Run(found.runs[0], space=space)
     dataset = run.load_data(data, data_folder=data_folder, may_differ=True)
     with counting("training", "candidates trained", transient=True) as count:
-        return resolved(run, found.candidates, dataset, preset=preset, epochs=epochs, seeds=seeds, progress=count)
+        how = {"preset": preset, "epochs": epochs, "seeds": seeds, "device": device}
+        return resolved(run, found.candidates, dataset, progress=count, **how)
 
 
 def _text(found: Explanation, trained: list[dict[str, Any]] | None) -> str:

@@ -18,7 +18,6 @@ from nasight.cli._shared import (
     WHAT,
     Cluster,
     DataFolder,
-    Device,
     Fit,
     Json,
     Resolution,
@@ -30,6 +29,7 @@ from nasight.cli._shared import (
     read_data,
 )
 from nasight.errors import RequestError
+from nasight.options import PRECISION
 
 if TYPE_CHECKING:
     from nasight.studies import Answer
@@ -97,7 +97,11 @@ def find(
     seed: Annotated[int, choice("Everything random follows from it.", group=MACHINE)] = 0,
     workers: Annotated[int | None, option("Processes (default: as many as cores).", metavar="N", group=MACHINE)] = None,
     cluster: Cluster = None,
-    device: Device = "auto",
+    device: Annotated[
+        str | None,
+        option("auto, cpu, cuda, cuda:N or mps (default: auto, the best there is).", metavar="NAME", group=MACHINE),
+    ] = None,
+    precision: Annotated[str | None, option(PRECISION, metavar="BITS", group=MACHINE)] = None,
     data_folder: DataFolder = None,
     plan_only: Annotated[
         bool, choice("Measure speeds, print the plan and stop; nothing is kept.", "--plan-only", group=LENGTH)
@@ -131,7 +135,8 @@ def find(
                 workers=workers,
                 executor=executor,
                 data_folder=data_folder,
-                device=device,
+                device=device or "auto",
+                precision=precision or "32",
             )
             typer.echo(json.dumps(planned.to_dict()) if as_json else "\n".join(planned.lines()))
             return
@@ -142,6 +147,7 @@ def find(
                 **({} if is_code(baseline) else {"--baseline": baseline}),
                 "--target": target, "--max-params": max_params, "--max-latency": max_latency, "--out": out,
                 "--resolution": resolution, "--fit": fit, "--augment": augment, "--strict": strict or None,
+                "--precision": precision,
             }  # fmt: skip
             if given := [name for name, value in fixed.items() if value is not None]:
                 raise RequestError(f"{given[0]} cannot change with --resume: a find keeps what it was asked for")
@@ -153,6 +159,7 @@ def find(
                 executor=executor,
                 data_folder=data_folder,
                 progress=tell,
+                device=device,
             )
         else:
             answer = studies.find(
@@ -178,7 +185,8 @@ def find(
                 data_folder=data_folder,
                 overwrite=overwrite,
                 progress=tell,
-                device=device,
+                device=device or "auto",
+                precision=precision or "32",
             )
     typer.echo(json.dumps(answer.result) if as_json else summary(answer))
 
@@ -190,7 +198,9 @@ def _teller(*, quiet: bool) -> Callable[[str, Mapping[str, Any]], None]:
     counts = {"trainings": 0}
 
     def tell(event: str, values: Mapping[str, Any]) -> None:
-        if event == "plan":
+        if event == "note":
+            typer.echo(values["text"], err=True)
+        elif event == "plan":
             typer.echo("\n".join(["Plan:", *values["plan"].lines()]), err=True)
         elif event == "stage":
             typer.echo(f"{STAGES[values['stage']]}{_left(values['left'])}", err=True)

@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(status)
 
 
-RANKED = ("search", "train")
+RANKED = ("search", "train", "find")
 """Commands that several ranks carry out together."""
 
 

@@ -1,6 +1,7 @@
 """Where work happens: devices and their precision, processes, ranks, any executor."""
 
 from nasight.compute._cluster import ClusterExecutor, cluster, is_remote
+from nasight.compute._crew import RankExecutor, led_by_first
 from nasight.compute._device import (
     choose_device,
     device_count,
@@ -10,6 +11,7 @@ from nasight.compute._device import (
     has_double,
     is_device,
     moved_note,
+    resumed_device,
     synchronize,
     to_device,
     to_host,
@@ -25,6 +27,7 @@ __all__ = [
     "ClusterExecutor",
     "LossScale",
     "Poll",
+    "RankExecutor",
     "Ranks",
     "RunningStatistics",
     "Slice",
@@ -44,9 +47,11 @@ __all__ = [
     "has_double",
     "is_device",
     "is_remote",
+    "led_by_first",
     "map_resumable",
     "moved_note",
     "process_pool",
+    "resumed_device",
     "shipped",
     "synchronize",
     "to_device",

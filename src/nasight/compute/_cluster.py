@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from nasight.compute._packed import packed, unpacked
-from nasight.compute._ranks import by_itself
+from nasight.compute._ranks import by_itself, world
 from nasight.errors import RequestError, RunError
 from nasight.version import VERSION
 
@@ -129,6 +129,8 @@ def cluster(address: str | None) -> Iterator[ClusterExecutor | None]:
     if address is None:
         yield None
         return
+    if world()[1] > 1:
+        raise RequestError("torchrun and --cluster are two ways to spread work: take one of them")
     try:
         import distributed as dask
     except ImportError:

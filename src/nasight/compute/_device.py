@@ -112,6 +112,20 @@ def moved_note(then: str, now: str) -> str | None:
     )
 
 
+def resumed_device(then: str, asked: str | None) -> tuple[str, str | None]:
+    """Where work goes on that began on `then`, and what to say of a change; None: nothing.
+
+    A device that is not here is replaced by the best there is, unless it was asked for.
+    """
+    try:
+        chosen = str(choose_device(asked or then))
+    except RequestError:
+        if asked is not None:
+            raise
+        chosen = str(choose_device("auto"))
+    return chosen, moved_note(then, chosen)
+
+
 def to_device(values: Tree, device: torch.device) -> Tree:
     """The values on a device; the program does not wait for the copies."""
     moved: Tree = _mapped(values, lambda tensor: tensor.to(device, non_blocking=True))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from nasight.architecture import Architecture
-from nasight.compute import ALONE, everywhere
+from nasight.compute import ALONE, double, everywhere, to_host
 from nasight.errors import RunError
 from nasight.searching._constraint import constrained
 
@@ -20,9 +20,8 @@ def check_agreement(engine: Engine) -> None:
     """All ranks have the same weights, or an objective of somebody's own has moved them apart."""
     with torch.no_grad():
         moved = (*engine.params.values(), *engine.supernet.parameters())
-        sums = engine.ranks.all_values(
-            [float(p.double().square().sum()) for p in moved] if engine.ranks.size > 1 else []
-        )
+        found = to_host([double(p).square().sum() for p in moved]) if engine.ranks.size > 1 else []
+        sums = engine.ranks.all_values([float(each) for each in found])
     if any(not math.isclose(a, b, rel_tol=1e-6) for other in sums[1:] for a, b in zip(sums[0], other, strict=True)):
         raise everywhere(
             RunError(

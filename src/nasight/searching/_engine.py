@@ -30,6 +30,7 @@ from nasight.errors import RequestError, RunError
 from nasight.geometry import Distribution, MirrorDescent
 from nasight.own import OwnParts, own_optimizer
 from nasight.reproducible import generator_for, seeded
+from nasight.runs import check_weights, load_optimizer
 from nasight.searching._engine_step import EngineStep
 from nasight.searching._questions import Policy, Questions
 from nasight.searching._relaxations import StepContext
@@ -337,11 +338,6 @@ class Engine:
         """The validation batches, on the device."""
         return (to_device((x, y), self.device) for x, y in self.validation)
 
-    def settle(self, *more: Tally) -> None:
-        """Read all counts from the device, with one wait; a `RunError` where a loss was not finite."""
-        moved = [self.arch_optimizer] if isinstance(self.arch_optimizer, MirrorDescent) else []
-        settle([self.watch, *moved, *self.tallies.values(), *more])
-
     @torch.no_grad()
     def derive(self, epoch: int, *, candidates: int) -> Architecture:
         """The architecture of this moment: the first of the method's selection, or the best of some candidates."""
@@ -364,10 +360,13 @@ class Engine:
         # Of equal ones the first.
         return archs[-max(every)[2]]
 
-    def state(self) -> dict[str, Any]:
-        """All that a later process needs to go on; plain values and tensors on the CPU. All ranks ask together."""
-        self.settle()
-        state = {
+    def state(self, *more: Tally) -> dict[str, Any]:
+        """All that a later process needs to go on; plain values and tensors on the CPU. All ranks ask together.
+
+        Counts, those in `more` too, come from the device with the same wait; a `RunError` where a loss was not finite.
+        """
+        moved = [self.arch_optimizer] if isinstance(self.arch_optimizer, MirrorDescent) else []
+        state: dict[str, Any] = {
             "stage": self.stage,
             "options": self.reduced.options,
             "size": self.size,
@@ -377,10 +376,11 @@ class Engine:
             "params": {name: parameter.detach() for name, parameter in self.params.items()},
             "weight_optimizer": self.weight_optimizer.state_dict(),
             "arch_optimizer": None if self.arch_optimizer is None else self.arch_optimizer.state_dict(),
-            "tallies": {name: tally.over(self.ranks).values() for name, tally in self.tallies.items()},
             "kept": self.kept,
         }
-        return to_host(state) if is_device(self.device) else state
+        near = settle([self.watch, *moved, *self.tallies.values(), *more], state if is_device(self.device) else {})
+        tallies = {name: tally.over(self.ranks).values() for name, tally in self.tallies.items()}
+        return {**(near or state), "tallies": tallies}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         try:
@@ -392,14 +392,18 @@ class Engine:
             with torch.no_grad():
                 for name, parameter in self.params.items():
                     parameter.copy_(state["params"][name])
-            self.weight_optimizer.load_state_dict(state["weight_optimizer"])
+            load_optimizer(self.weight_optimizer, state["weight_optimizer"], "the checkpoint")
             if self.arch_optimizer is not None:
-                self.arch_optimizer.load_state_dict(state["arch_optimizer"])
+                load_optimizer(self.arch_optimizer, state["arch_optimizer"], "the checkpoint")
                 self.arch_lr = float(self.arch_optimizer.param_groups[0]["lr"])
             # What all ranks had seen together is kept by one of them.
             told = state["tallies"].items()
             self.tallies = {name: Tally(*values) if self.ranks.first else Tally() for name, values in told}
             self.kept = state["kept"]
+            if self.kept is not None:
+                check_weights(self.supernet, self.kept["supernet"], "the checkpoint")
+                for name, parameter in self.params.items():
+                    torch.empty_like(parameter).copy_(self.kept["params"][name])
         except RequestError:
             raise
         except (KeyError, RuntimeError, ValueError, TypeError, AttributeError, IndexError) as error:

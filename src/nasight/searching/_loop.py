@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from nasight.arguments import typed
-from nasight.compute import Poll, check_precision, choose_device, current_ranks, everywhere, moved_note
+from nasight.compute import Poll, check_precision, choose_device, current_ranks, everywhere, resumed_device
 from nasight.data import Units, augment_text, holds_photos, with_label
 from nasight.data import load as load_data
 from nasight.errors import RequestError, RunError
@@ -119,7 +119,7 @@ def search(
         with ranks.together():
             engine = Engine(resolved, found, dataset, row, own, ranks)
         record = DataRecord.of(dataset, engine.dataset.inputs).to_dict()
-        about = {"settings": resolved.model_dump(), "data": record, **({"own": own.names()} if own.names() else {})}
+        about = {"settings": resolved.model_dump(), "data": record, **own.about()}
         folder = RunFolder(out)
 
         def begin() -> None:
@@ -178,7 +178,7 @@ def resume(
         run = Run(path, space=run.sendable_space if space is None else run.space, method=run.method)
     with ranks.together():
         settings, note = on_device(run.settings, device)
-        own = (own or OwnParts()).again(run.folder.about.get("own"), f"the search in {run.path}")
+        own = (own or OwnParts()).again(run.folder.about, f"the search in {run.path}")
     same_data(ranks, dataset)
     with torch_threads(settings.threads):
         with ranks.together():
@@ -191,26 +191,17 @@ def _lengthen(run: Run, epochs: int) -> None:
 
 
 def on_device(settings: SearchSettings, device: str | None) -> tuple[SearchSettings, str | None]:
-    """Settings for another device, or as they are, and what to say of the change; None if nothing.
-
-    A device that is not here is replaced by the best there is, unless it was asked for.
-    """
-    try:
-        chosen = str(choose_device(device or settings.device))
-    except RequestError:
-        if device is not None:
-            raise
-        chosen = str(choose_device("auto"))
+    """Settings for another device, or as they are, and what to say of the change; None if nothing."""
+    chosen, note = resumed_device(settings.device, device)
     check_precision(settings.precision, choose_device(chosen))
-    return settings.model_copy(update={"device": chosen}), moved_note(settings.device, chosen)
+    return settings.model_copy(update={"device": chosen}), note
 
 
 def _set_rate(run: Run, lr: float) -> None:
     """Give the run another learning rate from its last checkpoint on."""
-    about = run.folder.about
     changed = checked({**run.settings.model_dump(), "lr": lr, "lr_min": min(lr, run.settings.lr_min)})
     with run.folder.writing():
-        state = run.folder.load()
+        about, state = run.folder.about, run.folder.load()
         where = {"epoch": 0, "step": 0} if state is None else {"epoch": state["epoch"], "step": state["step"]}
         changes = [*about.get("changes", []), {**where, "lr": [run.settings.lr, lr]}]
         run.folder.amend({**about, "settings": changed.model_dump(), "changes": changes})
@@ -273,11 +264,12 @@ def _run(engine: Engine, folder: RunFolder, told: Progress | None, track: str | 
                     saved = time.monotonic()
                     _leave_if(stop, folder)
             first_step, seconds = 0, 0.0
-            rows.append(_row(engine, epoch, start))
+            row, moving = _row(engine, epoch, start)
+            rows.append(row)
             with ranks.together():
                 if ranks.first:
-                    folder.append_history(rows[-1])
-            _save(engine, folder, epoch + 1, 0, 0.0)
+                    folder.append_history(row)
+            _save(engine, folder, epoch + 1, 0, 0.0, moving)
             progress.epoch(rows[-1])
             if epoch + 1 < s.epochs:
                 _leave_if(bool(ranks.largest(float(stopping.is_set()))[0]), folder)
@@ -297,8 +289,11 @@ def _told_how_to_resume(engine: Engine, folder: RunFolder) -> Iterator[None]:
         raise everywhere(Diverged(text)) from error
 
 
-def _save(engine: Engine, folder: RunFolder, epoch: int, step: int, seconds: float) -> None:
-    moving, ranks = engine.state(), engine.ranks
+def _save(
+    engine: Engine, folder: RunFolder, epoch: int, step: int, seconds: float, moving: dict[str, Any] | None = None
+) -> None:
+    """Keep a checkpoint: of the state that was read already, or of the present one."""
+    ranks, moving = engine.ranks, engine.state() if moving is None else moving
     state = {"engine": moving, "epoch": epoch, "step": step, "seconds": seconds}
     tensors = (*moving["supernet"].values(), *moving["params"].values())
     if not all(bool(torch.isfinite(value).all()) for value in tensors):
@@ -309,12 +304,13 @@ def _save(engine: Engine, folder: RunFolder, epoch: int, step: int, seconds: flo
             folder.save(state, mark=f"{epoch:05d}-{step:06d}")
 
 
-def _row(engine: Engine, epoch: int, start: float) -> dict[str, Any]:
-    """What an epoch came to: both splits, entropy, the derived architecture and what discretizing it costs."""
+def _row(engine: Engine, epoch: int, start: float) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What an epoch came to (both splits, entropy, the derived architecture and what discretizing it costs), and the
+    state of the search, which comes from a device with the same wait."""
     arch = engine.derive(epoch, candidates=min(CANDIDATES_WHILE_SEARCHING, engine.settings.candidates))
     unusable = engine.space.usable(arch)
     relaxed, discrete = engine.evaluate(None, epoch), None if unusable else engine.evaluate(arch, epoch)
-    engine.settle(relaxed, *([discrete] if discrete else []))
+    state = engine.state(relaxed, *([discrete] if discrete else []))
     weights = engine.weights()
     check_agreement(engine)
     seen = {stream: tally.over(engine.ranks) for stream, tally in engine.tallies.items()}
@@ -329,8 +325,7 @@ def _row(engine: Engine, epoch: int, start: float) -> dict[str, Any]:
         row |= discrete.over(engine.ranks).means("discrete")
         row["drop"] = row["valid_accuracy"] - row["discrete_accuracy"]
     each = entropies(weights, engine.groups)
-    return {
-        **row,
+    row |= {
         "entropy": sum(each.values()) / len(each),
         "entropies": each,
         "architecture": engine.space.format(arch),
@@ -340,6 +335,7 @@ def _row(engine: Engine, epoch: int, start: float) -> dict[str, Any]:
         "arch_lr": engine.arch_lr if engine.learns(epoch) else 0.0,
         "seconds": time.monotonic() - start,
     }
+    return row, state
 
 
 def entropies(weights: Mapping[str, Tensor], groups: tuple[Group, ...]) -> dict[str, float]:

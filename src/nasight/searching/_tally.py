@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import torch
 from torch import Tensor
 
 from nasight.compute import Ranks, everywhere, is_device, to_host
 from nasight.errors import RunError
+
+Tree = TypeVar("Tree")
 
 
 class Waiting(Protocol):
@@ -23,11 +25,16 @@ class Waiting(Protocol):
         """The same, on the CPU."""
 
 
-def settle(counts: Iterable[Waiting]) -> None:
-    """Read all that these wait for: one wait for the device, none where nothing is on one."""
+def settle(counts: Iterable[Waiting], beside: Tree = None) -> Tree:  # type: ignore[assignment]
+    """Read all that these wait for: one wait for the device, none where nothing is on one.
+
+    With the same wait come the tensors `beside`, which are given back on the CPU.
+    """
     asked = [(count, count.waiting()) for count in counts]
-    for (count, _), values in zip(asked, to_host([values for _, values in asked]), strict=True):
+    read, near = to_host(([values for _, values in asked], beside))
+    for (count, _), values in zip(asked, read, strict=True):
         count.arrived(values)
+    return near
 
 
 class Tally:

@@ -160,4 +160,4 @@ def resume(
         raise RequestError(
             f"--track {track} is for methods that train a supernet; a search without training has no epochs"
         )
-    return resume_train_free(run, data=data, data_folder=data_folder, progress=progress)
+    return resume_train_free(run, data=data, data_folder=data_folder, progress=progress, device=device)

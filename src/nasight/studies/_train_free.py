@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from nasight.compute import choose_device
+from nasight.compute import choose_device, resumed_device
 from nasight.data import Dataset
 from nasight.data import load as load_data
 from nasight.errors import RequestError
@@ -100,17 +100,25 @@ def train_free_search(
     run = Run(folder.path, space=name if is_code(name) else found)
     # The folder that was made holds the lock.
     run.folder = folder
-    return _search(run, dataset, progress or Progress())
+    return _search(run, dataset, progress or Progress(), resolved.device)
 
 
 def resume_train_free(
-    run: Run, *, data: Any = None, data_folder: str | Path | None = None, progress: Progress | None = None
+    run: Run,
+    *,
+    data: Any = None,
+    data_folder: str | Path | None = None,
+    progress: Progress | None = None,
+    device: str | None = None,
 ) -> Run:
-    """Resume an interrupted search without training; a finished one is returned as it is."""
+    """Resume an interrupted search without training, on its device or another; a finished one is returned as it is."""
     if run.finished:
         return run
-    dataset = run.load_data(data, data_folder=data_folder)
-    return _search(run, dataset, progress or Progress())
+    chosen, note = resumed_device(run.settings.device, device)
+    dataset, told = run.load_data(data, data_folder=data_folder), progress or Progress()
+    if note is not None:
+        told.note(note)
+    return _search(run, dataset, told, chosen)
 
 
 def _short_training(space: Space, size: dict[str, int], values: dict[str, Any]) -> TrainSettings:
@@ -118,10 +126,10 @@ def _short_training(space: Space, size: dict[str, int], values: dict[str, Any]) 
     return settings_for(space, "tiny", size=size, **{k: values[k] for k in keys if values.get(k) is not None})
 
 
-def _search(run: Run, dataset: Dataset, progress: Progress) -> Run:
+def _search(run: Run, dataset: Dataset, progress: Progress, device: str) -> Run:
     try:
         with run.folder.writing(), torch_threads(run.settings.threads):
-            run.folder.write_result(_result(run, dataset, progress))
+            run.folder.write_result(_result(run, dataset, progress, device))
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"stopped; resume with: nasight search --resume {quote(str(run.path))}") from None
     finally:
@@ -129,7 +137,7 @@ def _search(run: Run, dataset: Dataset, progress: Progress) -> Run:
     return run
 
 
-def _result(run: Run, dataset: Dataset, progress: Progress) -> dict[str, Any]:
+def _result(run: Run, dataset: Dataset, progress: Progress, device: str) -> dict[str, Any]:
     settings, plan, start = run.settings, run.folder.about["trainfree"], time.monotonic()
 
     def evaluate(texts: list[str]) -> list[float]:
@@ -143,7 +151,7 @@ def _result(run: Run, dataset: Dataset, progress: Progress) -> dict[str, Any]:
                 preset="tiny",
                 seed=settings.seed,
                 out=place,
-                device=settings.device,
+                device=device,
                 **plan["train"],
             )
             progress.note(
@@ -166,7 +174,7 @@ def _result(run: Run, dataset: Dataset, progress: Progress) -> dict[str, Any]:
         out=run.path / "scores",
         progress=lambda done, total: progress.count("forms scored", done, total),
         space_options=settings.space_options if named else None,
-        device=settings.device,
+        device=device,
         **shrunk,
     )
     return {

@@ -70,6 +70,21 @@ def test_a_plan_of_trainings_takes_no_more_than_it_has(trainings: int, epochs: i
         plan_of_trainings(12, rows=1_000, epochs=epochs)
 
 
+def test_the_least_budget_counts_what_measuring_took() -> None:
+    slow = Speed(1.0, 2.0, 1.0)
+    with pytest.raises(RequestError) as plain:
+        plan(slow, 53.0, workers=2, rows=1_000, classes=10)
+    with pytest.raises(RequestError) as told:
+        plan(slow, 53.0, workers=2, rows=1_000, classes=10, spent=37.0)
+    assert "a budget of 53 s is too small" in str(plain.value)
+    assert "a budget of 1 min 30 s is too small for this data on this machine (to measure its speed took 37 s)" in str(
+        told.value
+    )
+    with pytest.raises(RequestError, match="too small"):
+        plan(slow, 25_000.0, workers=2, rows=1_000, classes=10)
+    assert plan(slow, 26_500.0, workers=2, rows=1_000, classes=10).epochs == 6
+
+
 def test_times_are_said_as_people_say_them() -> None:
     assert [time_text(s) for s in (0, 59.6, 61, 3_599, 7_260, 90_000)] == [
         "0 s", "1 min", "1 min 1 s", "59 min 59 s", "2 h 1 min", "1 d 1 h",

@@ -245,6 +245,10 @@ TEMPLATE = """
       <pre id="use">{{ values.command }}</pre>
       <button type="button" data-copy="use">Copy</button>
     </div>
+    {% if values.figures %}
+    <details><summary>On the test part: {{ values.figures[0] }}</summary>
+    <p class="under">{% for line in values.figures[1:] %}{{ line }}<br>{% endfor %}</p></details>
+    {% endif %}
     {% for side in values.sides %}
     <details><summary>{{ "The baseline" if side is sameas values.baseline else "The winner" }} as text</summary>
     <p class="code">{{ side.architecture }}</p></details>

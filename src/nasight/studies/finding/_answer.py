@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -103,6 +103,10 @@ class Answer:
     def __init__(self, path: str | Path, *, space: Space | None = None) -> None:
         self.folder = RunFolder.open(path, kind="find")
         self._space = space
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # As a place, which every rank of a find can read.
+        return partial(Answer, space=self._space), (str(self.path),)
 
     @property
     def path(self) -> Path:

@@ -26,7 +26,7 @@ from nasight.studies.finding._work import BOOSTING, Request, Trainings, read_arc
 from nasight.studies.finding._workers import Clock, Searches, Workers
 
 Event = Callable[[str, Mapping[str, Any]], None]
-"""Told of what happens: "plan", "stage", "training", "rung", "answer", each with values."""
+"""Told of what happens: "note", "plan", "stage", "training", "rung", "answer", each with values."""
 
 
 class Context:
@@ -80,8 +80,9 @@ class Context:
         """Take the folder's lock and start the processes; both end with the stack."""
         stack.enter_context(self.folder.writing())
         data = self.sent or stack.enter_context(shared(self.data))
+        s = self.s
         self.trainings = Trainings(
-            self.spaces, data, device=self.s.device, own=self.own, class_weights=self.s.class_weights
+            self.spaces, data, device=s.device, own=self.own, class_weights=s.class_weights, precision=s.precision
         )
         self.searches = Searches(self.searched, data, self.own)
         executor = self.executor

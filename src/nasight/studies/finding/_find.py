@@ -11,7 +11,7 @@ from typing import Any
 from torch import nn
 
 from nasight.arguments import typed
-from nasight.compute import choose_device, cores, is_device, is_remote
+from nasight.compute import check_precision, choose_device, cores, is_device, is_remote, led_by_first, resumed_device
 from nasight.data import Dataset, SentData, augment_text, read_augment, with_label
 from nasight.data import load as load_data
 from nasight.errors import RequestError
@@ -32,6 +32,7 @@ DEFAULT_SPACES = ("nasbench201", "mlp")
 
 
 @typed
+@led_by_first
 def find(
     data: Any = "digits",
     *,
@@ -55,6 +56,7 @@ def find(
     overwrite: bool = False,
     progress: Event | None = None,
     device: str = "auto",
+    precision: str = "32",
     class_weights: str | None = None,
     loss: Callable[..., Any] | None = None,
     metric: str | Callable[..., Any] | None = None,
@@ -80,12 +82,14 @@ def find(
     seed : everything random follows from it.
     level : of the intervals.
     workers : processes that train at once; as many as cores.
-    executor : where trainings go in place of own processes.
+    executor : where trainings go in place of own processes. In ranks that torchrun started, all of them train, and the
+        first one plans and writes.
     data_folder : the folder of the data sets that have names.
     overwrite : replace a find that is in `out`.
     progress : called with the name of an event and its values.
     device : where networks are trained and searched: "auto", "cpu", "cuda", "cuda:N" or "mps". On a device one process
         works by default.
+    precision : "32", "bf16" or "16": of the products in trainings and searches; scores are computed in 32 bits.
     class_weights : "balanced" lets every class count alike in the loss.
     loss, metric, optimizer, augment : functions of your own; see `nasight.OwnParts`. `augment` may also be words
         for random changes of images, such as "shift,flip" (by default those that help the baseline), and `metric`
@@ -105,6 +109,9 @@ def find(
         raise RequestError(f"space {found.name!r} has no preset {target!r} to train for later")
     row = method_row(method or default_method(found))
     chosen = choose_device(device)
+    check_precision(precision, chosen)
+    if precision != "32" and row.objectives[0].differences:
+        raise RequestError(f"method {row.name!r} takes differences of gradients, which need precision 32")
     settings = FindSettings(
         space=name,
         space_options=options,
@@ -118,17 +125,16 @@ def find(
         max_params=read_count(max_params) if isinstance(max_params, str) else max_params,
         max_latency=read_milliseconds(max_latency) if isinstance(max_latency, str) else max_latency,
         level=level,
-        workers=workers or (1 if is_device(chosen) else cores()),
+        workers=workers or getattr(executor, "workers", None) or (1 if is_device(chosen) else cores()),
         batch_size=32 if len(dataset.train_y) < 4_000 else 64,
         trainings=limit.trainings,
         epochs=epochs,
         device=str(chosen),
         augment=checked_augment(augment, dataset) if isinstance(augment, str) else None,
         class_weights=class_weights,
+        precision=precision,
     )
-    about = {"settings": asdict(settings), "data": DataRecord.of(loaded).to_dict()}
-    if own.names():
-        about["own"] = own.names()
+    about = {"settings": asdict(settings), "data": DataRecord.of(loaded).to_dict(), **own.about()}
     code = [name, settings.baseline]
     folder = RunFolder.create(out, kind="find", about=about, overwrite=overwrite, code=code)
     journal = Journal(folder.path)
@@ -152,6 +158,7 @@ def checked_augment(text: str, data: Dataset) -> str:
     return augment_text(read_augment(text, data.inputs))
 
 
+@led_by_first
 def resume_find(
     out: str | Path,
     *,
@@ -163,11 +170,13 @@ def resume_find(
     data_folder: str | Path | None = None,
     progress: Event | None = None,
     own: OwnParts | None = None,
+    device: str | None = None,
 ) -> Answer:
     """Go on with a find that was interrupted, or, with a budget such as "+20m", with one that has ended.
 
     A find with a model, arrays or functions of your own needs them again, as `space`, `baseline`, `data` and `own`.
-    Code in a file is named again too, as "FILE.py:NAME": a folder alone does not make it run.
+    Code in a file is named again too, as "FILE.py:NAME": a folder alone does not make it run. It goes on on the device
+    that it began on, or on `device`.
     """
     folder = RunFolder.open(out, kind="find")
     try:
@@ -184,6 +193,8 @@ def resume_find(
         journal.put(f"budget {sum(key.startswith('budget ') for key in journal)}", asdict(more))
     elif folder.result is not None:
         return Answer(folder.path)
+    settings = _on_device(settings, device, progress)
+    settings = replace(settings, workers=getattr(executor, "workers", None) or settings.workers)
     if space is None and settings.space == "module":
         raise RequestError(f"the find in {folder.path} is of a model of your own: give it again as space=")
     about = folder.about
@@ -196,9 +207,18 @@ def resume_find(
     found = load_space(settings.space, **settings.space_options) if by_name else load_space(space)  # type: ignore[arg-type]
     loaded = data_of(folder, settings.data, data, data_folder=data_folder)
     dataset, sent = with_test_part(loaded), _sent(loaded, executor)
-    own = (own or OwnParts()).again(about.get("own"), f"the find in {folder.path}")
+    own = (own or OwnParts()).again(about, f"the find in {folder.path}")
     compared = settings.baseline if baseline is None or isinstance(baseline, str) else baseline
     return run_find(Context(folder, journal, settings, found, dataset, compared, executor, progress, own, sent))
+
+
+def _on_device(settings: FindSettings, device: str | None, progress: Event | None) -> FindSettings:
+    """The settings for where the find goes on; another kind of device is told."""
+    chosen, note = resumed_device(settings.device, device)
+    check_precision(settings.precision, choose_device(chosen))
+    if note is not None and progress is not None:
+        progress("note", {"text": note})
+    return replace(settings, device=chosen)
 
 
 def _sent(data: Dataset, executor: Executor | None) -> SentData | None:

@@ -91,7 +91,14 @@ class Plan:
 
 
 def plan(
-    speed: Speed, seconds: float, *, workers: int, rows: int, classes: int, shares: Mapping[str, float] = SHARES
+    speed: Speed,
+    seconds: float,
+    *,
+    workers: int,
+    rows: int,
+    classes: int,
+    spent: float = 0.0,
+    shares: Mapping[str, float] = SHARES,
 ) -> Plan:
     """The plan for a budget of seconds; one that is too small for anything useful says what the least is.
 
@@ -102,6 +109,7 @@ def plan(
     workers : processes that train at once.
     rows : training rows there are.
     classes : classes there are.
+    spent : seconds of the budget that went into loading and measuring.
     shares : of the budget, see `SHARES`.
     """
     work = workers * SLACK * seconds  # seconds of one process
@@ -110,9 +118,10 @@ def plan(
     per_row = speed.train
     if each < FEWEST_EPOCHS * least_rows * per_row:
         least = 2 * SEEDS * (FEWEST_EPOCHS * least_rows * per_row + PER_TRAINING) / shares["answer"] / workers
+        taken = f" (to measure its speed took {time_text(spent)})" if round(spent) else ""
         raise TooSmall(
-            f"a budget of {time_text(seconds)} is too small for this data on this machine: the least is about "
-            f"{time_text(math.ceil(1.02 * least / SLACK))}"
+            f"a budget of {time_text(seconds + spent)} is too small for this data on this machine{taken}: "
+            f"the least is about {time_text(math.ceil(1.02 * least / SLACK + spent))}"
         )
     examples = min(rows, int(each / (FEWEST_EPOCHS * per_row)))
     epochs = max(FEWEST_EPOCHS, min(MOST_EPOCHS, int(each / (examples * per_row))))

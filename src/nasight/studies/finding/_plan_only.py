@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from nasight.compute import choose_device, cores, is_device
+from nasight.compute import choose_device, cores, is_device, led_by_first
 from nasight.data import Dataset, prepare
 from nasight.data import load as load_data
 from nasight.errors import RequestError
@@ -65,6 +65,7 @@ class PlannedFind:
         ]
 
 
+@led_by_first
 def find_plan(
     data: Any = "digits",
     *,
@@ -76,6 +77,7 @@ def find_plan(
     executor: Executor | None = None,
     data_folder: str | Path | None = None,
     device: str = "auto",
+    precision: str = "32",
 ) -> PlannedFind:
     """What `find` would do with this budget; the arguments are its own.
 
@@ -86,7 +88,7 @@ def find_plan(
     if budget is None:
         raise RequestError("a plan needs a budget of time, such as --budget 30m")
     loaded = load_data(data, folder=data_folder)
-    workers = workers or (1 if is_device(choose_device(device)) else cores())
+    workers = workers or getattr(executor, "workers", None) or (1 if is_device(choose_device(device)) else cores())
 
     def stop(event: str, values: Mapping[str, Any]) -> None:
         if event == "plan":
@@ -105,6 +107,7 @@ def find_plan(
                 executor=executor,
                 progress=stop,
                 device=device,
+                precision=precision,
             )
         except _Ready as ready:
             plan, speed = ready.values["plan"], ready.values["speed"]

@@ -72,6 +72,7 @@ def _searched(leg: Leg) -> list[Run]:
                 "seed": leg.seed + k,
                 "threads": 1,
                 "device": leg.s.device,
+                "precision": leg.s.precision,
                 "preset": "tiny",
                 "augment": leg.recipe.augmentation != "none",
                 **({} if leg.s.class_weights is None else {"class_weights": leg.s.class_weights}),

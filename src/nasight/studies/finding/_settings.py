@@ -37,6 +37,7 @@ class FindSettings:
     augment: str | None = None
     """The random changes of images that were asked for; None: those that help the baseline."""
     class_weights: str | None = None
+    precision: str = "32"
 
 
 def with_test_part(data: Dataset) -> Dataset:

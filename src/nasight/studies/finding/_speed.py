@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from nasight.compute import synchronize, to_device
+from nasight.compute import autocast, synchronize, to_device
 from nasight.data import Dataset
 from nasight.kernels import score
 from nasight.reproducible import torch_threads
@@ -72,7 +72,9 @@ class Probe:
         x, y = to_device((torch.randn(batch, *data.inputs), y), device)
 
         def step() -> None:
-            data.task.loss(supernet(x, weights), y).backward()  # type: ignore[no-untyped-call]
+            with autocast(device, self.trainings.precision):
+                logits = supernet(x, weights).float()
+            data.task.loss(logits, y).backward()  # type: ignore[no-untyped-call]
             synchronize(device)
 
         return _per_step(step, STEPS) / batch

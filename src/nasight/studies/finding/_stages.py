@@ -55,8 +55,10 @@ def _planned(leg: Leg, speed: Speed | None) -> Plan:
         how = {} if leg.s.epochs is None else {"epochs": leg.s.epochs}
         return plan_of_trainings(leg.budget.trainings, rows=rows, controls=controls, **how)
     assert speed is not None
+    assert leg.budget.seconds is not None
     left = float(leg.decide("planned", lambda: round(leg.left(), 3)))
-    return plan(speed, left, workers=leg.f.count, rows=rows, classes=leg.data.fewest)
+    spent = leg.budget.seconds - left
+    return plan(speed, left, workers=leg.f.count, rows=rows, classes=leg.data.fewest, spent=spent)
 
 
 def _recipe(leg: Leg) -> tuple[Recipe, list[tuple[Recipe, float | None]]]:

@@ -81,6 +81,7 @@ class Trainings:
     device: str = "cpu"
     own: OwnParts = field(default_factory=OwnParts)
     class_weights: str | None = None
+    precision: str = "32"
     _loaded: dict[str, Space] = field(default_factory=dict, compare=False, repr=False)
 
     def space(self, key: str) -> Space:
@@ -111,6 +112,7 @@ class Trainings:
             validation=request.validation,
             size=dict(request.size),
             class_weights=self.class_weights,
+            precision=self.precision,
         )
         arch = space.reference if request.space == BOOSTING else read_architecture(space, request.architecture)
         return Job(space, arch, data, settings, request.seed, own=self.own, device=self.device)

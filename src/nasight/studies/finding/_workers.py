@@ -68,7 +68,8 @@ class Searches:
         own = {part: value for part in PARTS if (value := getattr(self.own, part)) is not None}
         settings = {**request.settings, **own}
         if (Path(request.out) / "run.json").is_file():
-            resume(request.out, data=data, space=given if isinstance(given, Space) else None, own=self.own)
+            again = given if isinstance(given, Space) else None
+            resume(request.out, data=data, space=again, own=self.own, device=settings["device"])
         elif isinstance(given, Space):
             search(given, data=data, out=request.out, **settings)
         else:

@@ -1,0 +1,132 @@
+"""From which size on shared weights rank: rank correlations with NAS-Bench-201's table against data, epochs and size.
+
+    python benchmarks/rank_sizes.py --data-folder DATA [--also RUN ...]
+
+GAEA-DARTS (ERM) on CIFAR-10, around a search of a minute (3,000 images of 16 x 16, 16 epochs, 8 channels): one of the
+three is made smaller and larger at a time. After each search 200 random cells are ordered by the architecture weights,
+by their accuracy with the shared weights and by their number of parameters, and compared with the test accuracy after
+200 epochs in DATA/nasbench201.csv.gz. --also takes larger searches that are there already, such as those of the presets
+`small` and `medium`: runs with the same settings are seeds of one row. Searches are run folders and what was ranked is
+kept: an interrupted benchmark resumes. Nothing is chosen by the table.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from scipy import stats
+
+from _shared import Flags, mean_and_deviation, rank_correlation, save, search_or_resume
+from nasight.report import Panel, Series, panels_svg
+from nasight.searching import Run
+from nasight.studies import rank
+
+BASE: dict[str, Any] = {
+    "space": "nasbench201", "method": "gaea-darts", "objective": "erm", "data": "cifar-10", "threads": 1,
+    "resolution": 16, "size": {"channels": 8, "cells": 1}, "examples": 3_000, "epochs": 16,
+}  # fmt: skip
+AXES: dict[str, list[Any]] = {
+    "examples": [1_000, 3_000, 9_000],
+    "epochs": [4, 16, 48],
+    "size": [{"channels": c, "cells": 1} for c in (4, 8, 16)],
+}
+LABELS = {"examples": "images", "epochs": "epochs", "size": "channels"}
+SIGNALS = ("architecture weights", "shared weights", "parameters")
+SAMPLE, SEED = 200, 7
+
+
+def name_of(settings: dict[str, Any]) -> str:
+    """The figures of a search that a row of the table shows."""
+    size, images = settings["size"], settings["examples"] or 50_000
+    return (
+        f"{images:,} images of {settings['resolution'] or 32} pixels, {settings['epochs']} epochs, "
+        f"{size['channels']} channels, {size['cells']} per stage"
+    )
+
+
+def ranked(run: Run, place: Path, folder: str | None, sample: int) -> dict[str, float | None]:
+    """Spearman's rho of every signal with the table, kept in the work folder."""
+    kept = place / f"{run.path.parent.name}-{run.path.name}-{sample}.json"
+    if not kept.exists():
+        found = rank(run, sample=sample, table="nasbench201", metrics=(), seed=SEED, data_folder=folder, device="cpu")
+        values = {name: rank_correlation(found.predictions[name], found.accuracies) for name in SIGNALS}
+        place.mkdir(parents=True, exist_ok=True)
+        kept.write_text(json.dumps(values))
+    return dict(json.loads(kept.read_text()))
+
+
+def interval(values: list[float]) -> tuple[float, float]:
+    """Mean and half width of the 95 % interval over seeds."""
+    mean, deviation = mean_and_deviation(values)
+    if len(values) < 2:
+        return mean, 0.0
+    return mean, float(stats.t.ppf(0.975, len(values) - 1)) * deviation / len(values) ** 0.5
+
+
+def summary(rows: dict[str, dict[str, Any]]) -> str:
+    """A row per size of search, with 95 % intervals over seeds."""
+    head = "| search | seeds | minutes | " + " | ".join(SIGNALS) + " |"
+    lines = [head, "|---|---|---|" + "---|" * len(SIGNALS)]
+    for name, row in rows.items():
+        cells = []
+        for signal in SIGNALS:
+            mean, half = interval([v for v in row["rho"][signal] if v is not None])
+            cells.append(f"{mean:+.2f} ± {half:.2f}")
+        minutes = sum(row["seconds"]) / len(row["seconds"]) / 60
+        lines.append(f"| {name} | {len(row['seconds'])} | {minutes:.1f} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def figure(rows: dict[str, dict[str, Any]]) -> str:
+    """A panel per axis, a line per signal."""
+    panels = []
+    for axis, values in AXES.items():
+        series = []
+        for signal in SIGNALS:
+            here = [rows[name] for v in values if (name := name_of({**BASE, axis: v})) in rows]
+            xs = [float(v["channels"] if axis == "size" else v) for v in values if name_of({**BASE, axis: v}) in rows]
+            points = [interval([v for v in row["rho"][signal] if v is not None]) for row in here]
+            series.append(Series(signal, xs, [mean for mean, _ in points], [half for _, half in points]))
+        panels.append(
+            Panel(f"against {LABELS[axis]}", LABELS[axis], "rank correlation", series, log_x=True, kind="line")
+        )
+    return panels_svg(panels)
+
+
+def main() -> None:
+    flags = Flags(__doc__, "rank_sizes", seeds=8, data="CIFAR-10 and nasbench201.csv.gz", work="runs/rank-sizes")
+    flags.add_argument("--first-seed", type=int, default=300)
+    flags.add_argument("--sample", type=int, default=SAMPLE, help=f"cells that are ranked (default {SAMPLE})")
+    flags.add_argument("--also", nargs="*", default=[], metavar="RUN", help="finished searches to rank too")
+    given = flags.read(seeds=1, sample=8)
+    base = {**BASE, "examples": 100, "epochs": 1, "resolution": 8} if given.quick else BASE
+    axes = {"epochs": [1]} if given.quick else AXES
+    # The base is on every axis, and is searched once.
+    grid = {name_of(how): how for axis, values in axes.items() for v in values for how in [{**base, axis: v}]}
+    runs: dict[str, list[Run]] = {name: [] for name in grid}
+    for seed in range(given.first_seed, given.first_seed + given.seeds):
+        for number, (name, how) in enumerate(grid.items()):
+            place = given.work_folder / f"{number}-{seed}"
+            runs[name].append(search_or_resume(place, data_folder=given.data_folder, seed=seed, **how))
+            print(f"seed {seed}: {name}", file=sys.stderr, flush=True)
+    for path in given.also:
+        run = Run(path)
+        settings = {key: getattr(run.settings, key) for key in ("size", "examples", "epochs", "resolution")}
+        runs.setdefault(name_of(settings), []).append(run)
+    rows = {}
+    for name, found in runs.items():
+        each = [ranked(run, given.work_folder / "ranked", given.data_folder, given.sample) for run in found]
+        rows[name] = {
+            "rho": {signal: [one[signal] for one in each] for signal in SIGNALS},
+            "seconds": [run.result["seconds"] for run in found],
+        }
+    text = summary(rows)
+    print(text)
+    save(given, rows, table=text, figure=figure(rows))
+
+
+if __name__ == "__main__":
+    main()
