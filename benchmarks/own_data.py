@@ -58,7 +58,7 @@ def memory(folder: Path, quick: bool) -> list[dict[str, Any]]:
     for name, (rows, side, commands) in FILES.items():
         rows = 1000 if quick else rows
         if not (folder / name).exists():
-            # Another process: what a child of this one is said to have held begins with what this one holds.
+            # In another process, so that this one stays small beside what it measures.
             writer = get_context("spawn").Process(target=write_images, args=(folder / name, rows, side))
             writer.start()
             writer.join()
