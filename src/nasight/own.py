@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import pickle
+import sysconfig
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasight.errors import RequestError
@@ -21,7 +25,8 @@ PARTS = ("loss", "metric", "optimizer", "augment")
 class OwnParts:
     """A loss, a metric, an optimizer and an augmentation from outside; None for the built-in one.
 
-    A run folder keeps their names, never the functions: a run that is resumed needs them again.
+    A run folder keeps their names and the checksums of their files, never the functions: a run that is resumed needs
+    them again, as they were.
 
     Parameters
     ----------
@@ -48,6 +53,16 @@ class OwnParts:
         """What a run folder keeps: the name of each part that is one's own."""
         return {part: _name(value) for part in PARTS if (value := getattr(self, part)) is not None}
 
+    def about(self) -> dict[str, dict[str, str]]:
+        """The part of run.json about them; empty where there are none."""
+        kept = {"own": self.names(), "own_sources": self.sources()}
+        return {key: value for key, value in kept.items() if value}
+
+    def sources(self) -> dict[str, str]:
+        """Part -> the checksum of the file that its function stands in, where that is a file of the user's."""
+        found = {part: source_digest(getattr(self, part)) for part in PARTS}
+        return {part: digest for part, digest in found.items() if digest is not None}
+
     @property
     def functions(self) -> bool:
         """Whether any part is a function, which a folder cannot keep."""
@@ -62,9 +77,9 @@ class OwnParts:
             return False
         return True
 
-    def again(self, kept: Mapping[str, str] | None, where: object) -> OwnParts:
-        """These parts for a run that was begun with those that are `kept`; other ones, or none, are refused."""
-        kept = dict(kept or {})
+    def again(self, about: Mapping[str, Any], where: object) -> OwnParts:
+        """These parts for a run that was begun with those in its run.json; other ones, or none, are refused."""
+        kept = dict(about.get("own") or {})
         metric = kept.get("metric")
         found = OwnParts(self.loss, metric, self.optimizer, self.augment) if self.metric is None else self
         if metric is not None and "." in metric:
@@ -75,7 +90,35 @@ class OwnParts:
                 begun = f"with {part}={then}" if then else f"without {part}="
                 ask = f"give it again as {part}=" if then else f"leave {part}={now} out"
                 raise RequestError(f"{where} was begun {begun}: {ask}")
+        check_sources(about, found.sources(), where)
         return found
+
+
+def check_sources(about: Mapping[str, Any], now: Mapping[str, str], where: object) -> None:
+    """Refuse functions whose files are not those that run.json has the checksums of; runs of before have none."""
+    for part, digest in (about.get("own_sources") or {}).items():
+        if now.get(part, digest) != digest:
+            raise RequestError(
+                f"{part}={about['own'].get(part)} is not the code that {where} was begun with: the checksum of its "
+                "file is not the one in run.json; restore the file as it was"
+            )
+
+
+def source_digest(value: Any) -> str | None:
+    """The checksum of the file that a function or a class stands in; None for those of installed packages."""
+    while isinstance(value, partial):
+        value = value.func
+    if value is None or isinstance(value, str):
+        return None
+    named = value if hasattr(value, "__qualname__") else type(value)
+    try:
+        file = Path(inspect.getsourcefile(named) or "")
+        installed = [sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")]
+        if any(file.is_relative_to(folder) for folder in installed):
+            return None
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    except (OSError, TypeError):  # made by C, or typed at a prompt
+        return None
 
 
 def own_parts(settings: dict[str, Any]) -> OwnParts:

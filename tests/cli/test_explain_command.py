@@ -2,6 +2,7 @@ import hashlib
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -111,11 +112,27 @@ def test_from_python_it_is_the_same(runs: Path, capsys: pytest.CaptureFixture[st
     assert json.loads(json.dumps(nasight.explain(nasight.Run(runs / "r0")).to_dict())).items() <= value.items()
 
 
-def test_runs_of_two_methods_are_not_taken_for_two_seeds(runs: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"method": "darts"}, "method 'gaea-darts' and 'darts'"),
+        ({"data": "mnist"}, "data .* and 'mnist'"),
+        ({"space": "nasbench201"}, "space 'mlp' and 'nasbench201'"),
+        ({"size": {"width": 3}}, "size .* and {'width': 3}"),
+        ({"objective": "single"}, "objective .* and 'single'"),
+        ({}, "both name .*, but its content was another"),
+    ],
+    ids=["method", "data", "space", "size", "objective", "content"],
+)
+def test_runs_of_different_searches_are_not_taken_for_seeds_of_one(
+    runs: Path, change: dict[str, Any], words: str
+) -> None:
     about = json.loads((runs / "r1" / "run.json").read_text())
-    about["settings"]["method"] = "darts"
+    about["settings"] |= change
+    if not change:
+        about["data"]["fingerprint"] = "0" * 64
     (runs / "r1" / "run.json").write_text(json.dumps(about))
-    with pytest.raises(nasight.RequestError, match=r"are no seeds of one search: method 'gaea-darts' and 'darts'"):
+    with pytest.raises(nasight.RequestError, match=rf"r0 and .*r1 are no seeds of one search: {words}"):
         nasight.explain(runs / "r0", runs / "r1")
 
 

@@ -17,7 +17,7 @@ from nasight.features import select
 from nasight.kernels import score
 from nasight.searching import Progress, search
 from nasight.studies import find, trained_model, write_model
-from nasight.training import train_seeds
+from nasight.training import train, train_seeds
 
 SMALL: dict[str, Any] = {"preset": "tiny", "examples": 60, "epochs": 2, "batch_size": 16, "threads": 1}
 TRAIN = ("--preset", "tiny", "--epochs", "1", "--examples", "60", "--seeds", "1", "--workers", "1", "--threads", "1")
@@ -43,6 +43,10 @@ class Stop(Progress):
         raise KeyboardInterrupt
 
 
+def _stop(row: Any) -> None:
+    raise KeyboardInterrupt
+
+
 BASES = (
     Base(
         "search",
@@ -58,6 +62,7 @@ BASES = (
     ),
     Base("half", (("search", "--resume", "RUN"), ("explain", "RUN", "--json"))),
     Base("train/tiny/seed-0", (("export", "RUN", "--genotype"), ("predict", "RUN", "DATA"))),
+    Base("cut", (("train", "--resume", "RUN"), ("train", "--resume", "RUN", "--lr", "0.01"))),
     Base("model", (("predict", "RUN", "DATA", "--json"),)),
     Base("select", (("select", "--resume", "RUN"),)),
     Base("score", (("score", "--resume", "RUN", "--workers", "1"),)),
@@ -75,6 +80,9 @@ def make_bases(place: Path) -> None:
         search("mlp", "gaea-darts", "digits", out=place / name, size={"width": 4}, seed=seed, **SMALL)
     with contextlib.suppress(KeyboardInterrupt):
         search("mlp", "darts", "digits", out=place / "half", size={"width": 4}, progress=Stop(), **SMALL)
+    with contextlib.suppress(KeyboardInterrupt):
+        small = {**SMALL, "size": {"width": 4}}
+        train("mlp", "relu,relu,relu/0,0", "digits", out=place / "cut", progress=_stop, **small)
     net = {"epochs": 1, "examples": 60, "batch_size": 16, "size": {"width": 4}, "threads": 1, "workers": 1}
     train_seeds("mlp", "relu,relu,relu/0,0", "digits", out=place / "train", seeds=(0,), preset="tiny", **net)
     made = next((place / "train").glob("*/seed-0"))

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import random
 import signal
+import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -18,7 +20,7 @@ from typing import Any, Literal
 
 from faults.bases import BASES, readers
 from faults.mutations import clean, mutate
-from faults.nursery import forked
+from faults.nursery import forked, waited
 from nasight.cli import main
 from nasight.errors import DataWarning, RequestError, RunError
 from nasight.gradients import SlowGradients
@@ -67,14 +69,25 @@ class Hang(BaseException):
     """An input took too long."""
 
 
-def _alarm(*_: object) -> None:
-    raise Hang
+def _limited(seconds: float) -> None:
+    """Raise `Hang` after so many seconds, those not counted in which other processes had the core."""
+    started, before = time.monotonic(), waited(os.getpid())
+
+    def left() -> float:
+        return seconds - (time.monotonic() - started) + (waited(os.getpid()) - before)
+
+    def alarm(*_: object) -> None:
+        if left() <= 0:
+            raise Hang
+        signal.setitimer(signal.ITIMER_REAL, max(0.1, left()))
+
+    signal.signal(signal.SIGALRM, alarm)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def attempt(call: Callable[[], Any]) -> str | None:
     """What is wrong with how a call ended: None, "hang", or the traceback."""
-    signal.signal(signal.SIGALRM, _alarm)
-    signal.alarm(MOST_SECONDS)
+    _limited(MOST_SECONDS)
     try:
         with warnings.catch_warnings():
             # A warning that is not a sentence of ours would reach the user from the depths of a library.
@@ -88,7 +101,7 @@ def attempt(call: Callable[[], Any]) -> str | None:
     except BaseException:
         return traceback.format_exc()
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
     return None
 
 

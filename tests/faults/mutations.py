@@ -42,6 +42,8 @@ def mutate(folder: Path, chance: random.Random) -> str:
 def tie_again(folder: Path) -> None:
     """Make the checksums in state.json those of the harmed files, as a stranger would."""
     path = folder / "state.json"
+    if not path.is_file():  # a pipe would be waited for
+        return
     try:
         state = json.loads(path.read_text())
         for entry in (state, state.get("before") or {}):
@@ -55,7 +57,7 @@ def tie_again(folder: Path) -> None:
         if state.get("result") and (folder / "result.json").is_file():
             state["result"] = hashlib.sha256((folder / "result.json").read_bytes()).hexdigest()
         path.write_text(json.dumps(state))
-    except (OSError, ValueError, TypeError, AttributeError):
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         pass
 
 

@@ -7,6 +7,7 @@ afterwards, or if a file outside the folder was changed.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
 import json
 import os
@@ -79,6 +80,9 @@ def traps() -> Iterator[Trap]:
     """All of them."""
     for place in ("settings.space", "space", "settings.baseline", "settings.data", "data.name", "settings.maps"):
         yield Trap(f"code named in run.json as {place}", _named(place))
+    for part in ("loss", "metric", "optimizer", "augment"):
+        yield Trap(f"a file named as the run's own {part}", _own(part, module=False))
+        yield Trap(f"a module named as the run's own {part}", _own(part, module=True))
     yield Trap("code named as a metric", _metric)
     yield Trap("code named in model.json", _model_space)
     yield Trap("code in the files of a model", _model_code)
@@ -124,6 +128,21 @@ def _named(place: str) -> Callable[[Path, Path, Path], bool]:
             if found.get("space") == before:
                 result.write_text(json.dumps({**found, "space": inside[last]}))
                 tie_again(run)
+        return True
+
+    return lay
+
+
+def _own(part: str, *, module: bool) -> Callable[[Path, Path, Path], bool]:
+    """A function of the author's own, by its file or by a module that lies in the current folder."""
+
+    def lay(run: Path, canary: Path, outside: Path) -> bool:
+        if not (run / "run.json").is_file():
+            return False
+        about, code = _about(run), _write_code(canary, run)
+        about["own"] = {part: "own.build" if module else code}
+        about["own_sources"] = {part: hashlib.sha256((run / "own.py").read_bytes()).hexdigest()}
+        (run / "run.json").write_text(json.dumps(about))
         return True
 
     return lay

@@ -71,6 +71,21 @@ def test_a_slower_way_that_nobody_would_expect_is_said() -> None:
         gradient_moments(net, x)
 
 
+class Pairs(nn.LayerNorm):
+    """Refuses a single row, without a word."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if len(x) < 2:
+            raise AssertionError
+        return super().forward(x)
+
+
+def test_the_reason_is_whole_where_torch_says_much_or_nothing() -> None:
+    assert gradient_route(Pairs(3), torch.randn(4, 3)).why == "an example alone ends in AssertionError"
+    net, x = kinds.build("PReLU")
+    assert gradient_route(net, x).why.endswith(" ...")
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_rounding_and_gradients_that_vanish_are_no_alarm(dtype: torch.dtype) -> None:
     """In single precision too, with a bias before a norm, whose gradient is 0 but for rounding."""

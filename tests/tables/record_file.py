@@ -1,6 +1,6 @@
 """A NAS-Bench-101 record file made another way: Google's protobuf, a checksum bit by bit, hashes from matrices.
 
-    python tests/tables/record_file.py FILE.tfrecord [RUN/history.jsonl ...]
+    python tests/tables/record_file.py FILE.tfrecord [RUN ...]
 
 writes 200 cells with made-up accuracies; those that searches in NAS-Bench-1Shot1's spaces proposed are among them.
 Nothing here imports nasight, which reads such files with code of its own.
@@ -144,9 +144,17 @@ def cells_with(texts: Iterable[str], count: int = 200) -> list[tuple[np.ndarray,
     return list(known.values())
 
 
+def proposals(run: Path) -> list[str]:
+    """What a search found, and what it proposed at each epoch."""
+    rows = [json.loads((run / "result.json").read_text())]
+    history = run / "history.jsonl"
+    rows += [json.loads(line) for line in history.read_text().splitlines()] if history.exists() else []
+    return [row["architecture"] for row in rows]
+
+
 def main() -> None:
-    target, *histories = map(Path, sys.argv[1:])
-    proposed = [json.loads(line)["architecture"] for file in histories for line in file.read_text().splitlines()]
+    target, *runs = map(Path, sys.argv[1:])
+    proposed = [text for run in runs for text in proposals(run)]
     cells = cells_with(proposed)
     write(target, cells)
     print(f"{target}: {len(cells)} cells, {12 * len(cells):,} records, {target.stat().st_size:,} bytes")

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from synthetic import synthetic_table
 
 from nasight.tables import RACERS, Table
+from nasight.tables._kernel_model import Density, KernelModel
 from nasight.tables._racers import reinforce
 from nasight.tables._trials import Budget, BudgetSpent, RaceProblem, run_batch
 
@@ -33,8 +34,6 @@ class Ledger(Budget):
 
 
 def searched(name: str, seed: int = 0, budget: float = 2_000) -> Ledger:
-    if name == "bohb":
-        pytest.importorskip("optuna", reason="the package optuna is not installed")
     ledger = Ledger(RaceProblem(PROBLEM.sizes, PROBLEM.accuracy, PROBLEM.price, budget))
     with suppress(BudgetSpent):
         RACERS[name].search(ledger, np.random.default_rng(seed))
@@ -65,7 +64,7 @@ def test_a_longer_training_counts_for_more_than_a_higher_accuracy() -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(
-    name=st.sampled_from([name for name in RACERS if name != "bohb"]),
+    name=st.sampled_from(list(RACERS)),
     seed=st.integers(0, 10**6),
     budget=st.floats(40, 5_000),
 )
@@ -140,6 +139,36 @@ def test_halving_gives_half_of_its_budget_to_each_length_of_training() -> None:
     assert sorted(set(PROBLEM.accuracy[12][short]))[-1] == PROBLEM.accuracy[12][long[0]]
 
 
+def test_the_density_of_bohb_is_the_mean_of_its_kernels() -> None:
+    sizes, rng = (2, 5, 3), np.random.default_rng(0)
+    cells = rng.integers(30, size=9)
+    found = Density.of(cells, sizes, least=0.1)
+    seen = np.array([np.unravel_index(cell, sizes) for cell in cells])
+    deviation = seen.std(axis=0)
+    h = [min(max(1.06 * deviation[j] * 9 ** (-1 / 7), 0.1), 1 - 1 / sizes[j]) for j in range(3)]
+    for cell in range(30):
+        x = np.unravel_index(cell, sizes)
+        kernels = [np.prod([1 - h[j] if x[j] == row[j] else h[j] / (sizes[j] - 1) for j in range(3)]) for row in seen]
+        assert found.values[cell] == pytest.approx(np.mean(kernels), rel=1e-12)
+    assert found.values.sum() == pytest.approx(1)
+
+
+def test_bohb_has_a_model_after_14_trainings_of_a_rung_and_the_highest_one_proposes() -> None:
+    model = KernelModel(PROBLEM.sizes, np.random.default_rng(0), rungs=2)
+    for cell in range(13):
+        model.learn(cell, 0, float(cell))
+    assert model.models == [None, None]
+    model.learn(13, 0, 13.0)
+    assert model.models[0] is not None
+    assert sorted(model.models[0][0].cells) == list(range(7, 14)), "the better half, while there are so few"
+    for cell in range(100, 114):
+        model.learn(cell, 1, float(cell))
+    model.learn(50, 0, 99.0)
+    assert len(model.seen[0]) == 14, "below a rung with a model nothing is learned"
+    assert model.models[1] is not None
+    assert set(model.models[1][0].cells) == set(range(107, 114))
+
+
 def test_bohb_trains_27_cells_and_then_9_3_and_1_of_the_best_again() -> None:
     log = [cell for cell, _ in searched("bohb").log]
     rungs = [log[:27], log[27:36], log[36:39], log[39:40]]
@@ -157,18 +186,14 @@ def test_the_model_of_bohb_proposes_better_cells_than_uniform_draws() -> None:
 
 @pytest.mark.parametrize("name", RACERS)
 def test_a_trial_depends_on_its_number_and_on_no_other_trial(name: str) -> None:
-    if name == "bohb":
-        pytest.importorskip("optuna", reason="the package optuna is not installed")
     together = run_batch(PROBLEM, 3, (name, (0, 1, 2)))
     assert run_batch(PROBLEM, 3, (name, (2,))) == together[2:]
     assert together[0]["steps"] != together[1]["steps"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "trials"), [("rs", 200), ("rea", 200), ("reinforce", 200), ("bohb", 25)])
+@pytest.mark.parametrize(("name", "trials"), [("rs", 200), ("rea", 200), ("reinforce", 200), ("bohb", 200)])
 def test_the_published_accuracies_come_out_within_one_spread(published: Table, name: str, trials: int) -> None:
-    if name == "bohb":
-        pytest.importorskip("optuna", reason="the package optuna is not installed")
     problem = RaceProblem.of(published, "c10", 12_000)
     found = [t["steps"][-1][1] for t in run_batch(problem, 0, (name, tuple(range(trials))))]
     for dataset, (mean, spread) in RACERS[name].published.items():

@@ -58,7 +58,7 @@ class LandscapeRun:
 
 def landscape_run(
     model: nn.Module,
-    data: Dataset | str | Path | tuple[Any, ...],
+    data: Any,
     *,
     out: str | Path,
     part: str = "test",

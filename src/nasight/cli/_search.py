@@ -29,13 +29,13 @@ from nasight.cli._shared import (
     epochs_text,
     examples,
     interruptible,
+    only_with_resume,
     option,
     read_data,
     rows_asked,
     setting,
     table,
 )
-from nasight.errors import RequestError
 from nasight.options import SearchOptions
 
 if TYPE_CHECKING:
@@ -213,17 +213,7 @@ def _only_with_resume(context: typer.Context) -> None:
     run = Path(str(context.params["resume"]))
     kept = set(WITH_RESUME) | (set() if (run / "result.json").exists() else {"lr"})
     kept |= {"space"} if ".py:" in str(context.params.get("space")) else set()
-    given = [name for name in context.params if _from_command_line(context, name) and name not in kept]
-    if given:
-        raise RequestError(
-            f"--{given[0].replace('_', '-')} cannot change with --resume: a search keeps what it was asked for, "
-            "except --epochs, and --lr after it diverged"
-        )
-
-
-def _from_command_line(context: typer.Context, name: str) -> bool:
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
+    only_with_resume(context, kept, "a search keeps what it was asked for, except --epochs, and --lr after it diverged")
 
 
 def _trained_size(space: str, preset: str, layers: int | None) -> dict[str, int] | None:

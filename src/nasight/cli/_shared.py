@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Annotated, Any
 
@@ -111,6 +111,14 @@ Layers = Annotated[int | None, option("Layers (mlp).", metavar="N", group=SIZE)]
 def given(**values: Any) -> dict[str, Any]:
     """Those that were given."""
     return {name: value for name, value in values.items() if value is not None}
+
+
+def only_with_resume(context: typer.Context, allowed: Collection[str], why: str) -> None:
+    """Refuse words beside --resume that what is resumed cannot obey."""
+    for name in context.params:
+        source = context.get_parameter_source(name)
+        if name not in allowed and source is not None and source.name == "COMMANDLINE":
+            raise RequestError(f"--{name.replace('_', '-')} cannot change with --resume: {why}")
 
 
 @contextmanager

@@ -33,6 +33,7 @@ from nasight.cli._shared import (
     epochs_text,
     examples,
     given,
+    only_with_resume,
     option,
     read_data,
     rows_asked,
@@ -47,11 +48,13 @@ if TYPE_CHECKING:
 
 EXAMPLES = examples(
     "nasight train runs/a --seeds 3 --preset tiny",
+    "nasight train --resume runs/a/train/tiny/seed-0 --lr 0.01",
     "nasight train --space darts --arch DARTS_V2 --data cifar-10 --preset paper --out runs/v2",
 )
 
 
 def train(
+    context: typer.Context,
     run: Annotated[str | None, typer.Argument(help="A finished search: retrain what it found, on its data.")] = None,
     space: Annotated[
         str | None,
@@ -112,12 +115,20 @@ def train(
         str | None,
         option("Where it goes (default: RUN/train, else runs/SPACE-train-DIGEST).", metavar="FOLDER", group=OUTPUT),
     ] = None,
+    resume: Annotated[
+        str | None,
+        option("Resume one training, a seed-N; with --lr, one that diverged.", metavar="FOLDER", group=OUTPUT),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Train a found (or named) architecture from scratch, with several seeds.
 
     The same command resumes what a kill left unfinished, and reads what is finished.
     """
+    if resume is not None:
+        only_with_resume(context, WITH_RESUME, "a training keeps what it was asked for, except --lr after it diverged")
+        _resume(resume, lr, space, data, data_folder, device, as_json=as_json)
+        return
     from nasight.compute import cluster as cluster_at
     from nasight.studies import trainable
     from nasight.training import moved, settings_for, train_seeds
@@ -183,6 +194,31 @@ def train(
     except KeyboardInterrupt:
         typer.echo(f"stopped; the same command resumes what is in {what.out}", err=True)
         raise
+    typer.echo(json.dumps(_object(summary)) if as_json else _text(summary))
+
+
+WITH_RESUME = frozenset({"resume", "lr", "space", "data", "data_folder", "device", "as_json"})
+
+
+def _resume(
+    folder: str,
+    lr: float | None,
+    space: str | None,
+    data: str | None,
+    data_folder: str | None,
+    device: str,
+    *,
+    as_json: bool,
+) -> None:
+    from nasight.training import Summary, resume_train
+
+    def tell(row: EpochRow) -> None:
+        text = f"epoch {row.epoch}: loss {row.train_loss:.4f}, judged {row.test_accuracy:.2f}"
+        typer.echo(text, err=True)
+
+    source = read_data(data, data_folder)
+    found = resume_train(folder, lr=lr, space=space, data=source, data_folder=data_folder, progress=tell, device=device)
+    summary = Summary.of([found], found.out)
     typer.echo(json.dumps(_object(summary)) if as_json else _text(summary))
 
 

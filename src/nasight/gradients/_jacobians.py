@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from textwrap import shorten
 from typing import Any
 
 import torch
@@ -99,7 +100,10 @@ def _check_parts(parts: list[Tensor], rows: Tensor, parameters: list[nn.Paramete
 
 
 def _say(module: nn.Module, error: Exception) -> None:
-    why = str(error) if isinstance(error, Mismatch) else f"{type(error).__name__}: {str(error).splitlines()[0][:80]}"
+    why = str(error)
+    if not isinstance(error, Mismatch):  # a message may be long, or none at all
+        said = shorten(why.partition("\n")[0], 80, placeholder=" ...")
+        why = f"an example alone ends in {type(error).__name__}{said and ': '}{said}"
     text = f"{type(module).__name__} takes one backward pass of the batch for every example and output ({why})"
     warnings.warn(text, SlowGradients, stacklevel=4)
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from nasight.architecture import Architecture
-from nasight.data import Dataset
 from nasight.errors import RequestError, RunError
 from nasight.kernels._scored import Scores
 from nasight.kernels._scoring import Progress, score
@@ -47,7 +46,7 @@ class EigenSearch:
 
 def eigen_search(
     space: Space | str,
-    data: Dataset | str | Path | tuple[Any, ...],
+    data: Any,
     evaluate: Evaluate,
     *,
     metric: str = "eigen",

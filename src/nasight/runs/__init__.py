@@ -19,6 +19,7 @@ from nasight.runs._folder import RunFolder, versions
 from nasight.runs._parcel import Parcel, parcel
 from nasight.runs._schemas import JournalLine, ScoreLine, ScoreRequest, TrialsFile
 from nasight.runs._together import same_data, writing
+from nasight.runs._weights import check_weights, load_optimizer, load_weights
 
 __all__ = [
     "DataRecord",
@@ -30,11 +31,14 @@ __all__ = [
     "TrialsFile",
     "append",
     "check_inside",
+    "check_weights",
     "checked_object",
     "data_of",
     "first_fault",
     "found_again",
     "is_code",
+    "load_optimizer",
+    "load_weights",
     "named_again",
     "parcel",
     "parse_json",

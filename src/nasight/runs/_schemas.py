@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 Count = Annotated[int, Field(ge=0, lt=2**53)]
 Size = Annotated[int, Field(ge=1, lt=2**31)]
@@ -43,6 +43,10 @@ class RunFile(File):
     settings: Options = {}
     sources: dict[str, Digest] = {}
     """Code of the user's own that the run was made with: "FILE.py:NAME" -> the checksum of its file."""
+    own: dict[str, str] = {}
+    """Functions of the user's own: loss, metric, optimizer, augment -> their names."""
+    own_sources: dict[str, Digest] = {}
+    """The same -> the checksums of their files."""
 
 
 class WithSettings(RunFile):
@@ -263,13 +267,27 @@ class ScoreFile(RunFile):
     settings: ScoreSettings  # type: ignore[assignment]
 
 
+def _step(value: list[Any]) -> list[Any]:
+    spent, cell, accuracy = value
+    if type(cell) is not int or cell < 0:
+        raise ValueError(f"names its cell by a whole number, got {cell!r:.40}")
+    for number in (spent, accuracy):
+        if type(number) not in (int, float) or not abs(number) < 1e300:
+            raise ValueError(f"has a time and an accuracy, got {number!r:.40}")
+    return value
+
+
+Step = Annotated[list[Any], Field(min_length=3, max_length=3), AfterValidator(_step)]
+"""The time so far, the cell, and its accuracy."""
+
+
 class TrialRow(File):
     """A trial of a race."""
 
     trial: Count
     spent: float
     trainings: Count
-    steps: list[Annotated[list[Any], Field(min_length=3, max_length=3)]]
+    steps: Annotated[list[Step], Field(min_length=1)]
 
 
 class TrialsFile(File):

@@ -30,6 +30,7 @@ from nasight.errors import RequestError, RunError
 from nasight.geometry import Distribution, MirrorDescent
 from nasight.own import OwnParts, own_optimizer
 from nasight.reproducible import generator_for, seeded
+from nasight.runs import check_weights, load_optimizer
 from nasight.searching._engine_step import EngineStep
 from nasight.searching._questions import Policy, Questions
 from nasight.searching._relaxations import StepContext
@@ -376,14 +377,18 @@ class Engine:
             with torch.no_grad():
                 for name, parameter in self.params.items():
                     parameter.copy_(state["params"][name])
-            self.weight_optimizer.load_state_dict(state["weight_optimizer"])
+            load_optimizer(self.weight_optimizer, state["weight_optimizer"], "the checkpoint")
             if self.arch_optimizer is not None:
-                self.arch_optimizer.load_state_dict(state["arch_optimizer"])
+                load_optimizer(self.arch_optimizer, state["arch_optimizer"], "the checkpoint")
                 self.arch_lr = float(self.arch_optimizer.param_groups[0]["lr"])
             # What all ranks had seen together is kept by one of them.
             told = state["tallies"].items()
             self.tallies = {name: Tally(*values) if self.ranks.first else Tally() for name, values in told}
             self.kept = state["kept"]
+            if self.kept is not None:
+                check_weights(self.supernet, self.kept["supernet"], "the checkpoint")
+                for name, parameter in self.params.items():
+                    torch.empty_like(parameter).copy_(self.kept["params"][name])
         except RequestError:
             raise
         except (KeyError, RuntimeError, ValueError, TypeError, AttributeError, IndexError) as error:

@@ -19,6 +19,13 @@ def lengthen(run: Run, epochs: int) -> Run:
     The epochs that are added follow the cosine of the new length: the learning rate rises again to where a search of
     that length would be, and falls to its end. So the result is not that of a search that was that long from the start.
     """
+    with run.folder.writing():
+        # What was read before the lock may have been changed by whoever held it.
+        _make_longer(Run(run.path, space=run.space, method=run.method), epochs)
+    return Run(run.path, space=run.space, method=run.method)
+
+
+def _make_longer(run: Run, epochs: int) -> None:
     s = run.settings
     if not run.finished:
         raise RequestError(f"the search in {run.path} has not ended: resume it first, without --epochs")
@@ -40,7 +47,6 @@ def lengthen(run: Run, epochs: int) -> Run:
     shutil.move(run.path / "result.json", run.path / f"result-{s.epochs}.json")
     write_json(run.path / "run.json", about)
     note(schedule_text(s, new))
-    return Run(run.path, space=run.space, method=run.method)
 
 
 def _settings(s: SearchSettings, epochs: int) -> SearchSettings:

@@ -119,7 +119,7 @@ def search(
         with ranks.together():
             engine = Engine(resolved, found, dataset, row, own, ranks)
         record = DataRecord.of(dataset, engine.dataset.inputs).to_dict()
-        about = {"settings": resolved.model_dump(), "data": record, **({"own": own.names()} if own.names() else {})}
+        about = {"settings": resolved.model_dump(), "data": record, **own.about()}
         folder = RunFolder(out)
 
         def begin() -> None:
@@ -178,7 +178,7 @@ def resume(
         run = Run(path, space=run.sendable_space if space is None else run.space, method=run.method)
     with ranks.together():
         settings, note = on_device(run.settings, device)
-        own = (own or OwnParts()).again(run.folder.about.get("own"), f"the search in {run.path}")
+        own = (own or OwnParts()).again(run.folder.about, f"the search in {run.path}")
     same_data(ranks, dataset)
     with torch_threads(settings.threads):
         with ranks.together():
@@ -199,10 +199,9 @@ def on_device(settings: SearchSettings, device: str | None) -> tuple[SearchSetti
 
 def _set_rate(run: Run, lr: float) -> None:
     """Give the run another learning rate from its last checkpoint on."""
-    about = run.folder.about
     changed = checked({**run.settings.model_dump(), "lr": lr, "lr_min": min(lr, run.settings.lr_min)})
     with run.folder.writing():
-        state = run.folder.load()
+        about, state = run.folder.about, run.folder.load()
         where = {"epoch": 0, "step": 0} if state is None else {"epoch": state["epoch"], "step": state["step"]}
         changes = [*about.get("changes", []), {**where, "lr": [run.settings.lr, lr]}]
         run.folder.amend({**about, "settings": changed.model_dump(), "changes": changes})

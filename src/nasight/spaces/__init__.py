@@ -1,7 +1,7 @@
 """Search spaces: decisions, options, the networks built from them, and the facts that others need to know."""
 
 from nasight.spaces._alternatives import Alternatives
-from nasight.spaces._base import PRESETS, Space
+from nasight.spaces._base import LARGE, PRESETS, Space
 from nasight.spaces._cost import multiply_adds
 from nasight.spaces._dropout import Dropout
 from nasight.spaces._graph import CellGraph, Edge
@@ -18,6 +18,7 @@ __all__ = [
     "BASELINES",
     "CONSTANTS",
     "DEFAULT",
+    "LARGE",
     "PRESETS",
     "SPACES",
     "Alternatives",

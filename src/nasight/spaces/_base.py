@@ -29,6 +29,8 @@ MOST_SIZE, MOST_CELLS = 2**16, 1_000
 """Beyond these no size is built: a folder or a slip of the finger must not take a machine's memory."""
 LARGE = 512
 """Beyond this a supernet is first built without memory, to see how much it needs."""
+TAKEN = 12
+"""Bytes for each weight: itself, its gradient and its momentum."""
 
 
 class Space(ABC):
@@ -195,10 +197,28 @@ class Space(ABC):
         """Refuse a supernet whose weights do not fit into memory, before they take any."""
         with torch.device("meta"):
             bare = self._supernet(inputs, classes, sizes, **how)
-        # Weights, their gradients and the momentum of each.
-        weights = 12 * sum(p.numel() for p in bare.parameters())
+        weights = TAKEN * sum(p.numel() for p in bare.parameters())
         shown = ", ".join(f"{name} {value}" for name, value in sizes.items())
         check_room(weights, f"a supernet of space {self.name!r} with {shown}")
+
+    def bare_network(self, arch: Architecture, inputs: tuple[int, ...], classes: int, **size: Any) -> nn.Module | None:
+        """The network without memory for its weights; None where this space cannot build that.
+
+        One that cannot be built, or whose weights would not fit into memory, is refused.
+        """
+        if not self.builds_without_memory:
+            return None
+        shown = ", ".join([f"inputs {inputs}", f"{classes} outputs", *(f"{k} {v}" for k, v in size.items())])
+        try:
+            with torch.device("meta"):
+                network = self.network(arch, inputs, classes, **size)
+        except (RuntimeError, TypeError, OverflowError, MemoryError) as error:
+            first = str(error).partition("\n")[0]
+            raise RequestError(f"a network of space {self.name!r} with {shown} cannot be built: {first}") from error
+        check_room(
+            TAKEN * sum(p.numel() for p in network.parameters()), f"a network of space {self.name!r} with {shown}"
+        )
+        return network
 
     def sample(self, generator: torch.Generator) -> Architecture:
         """An architecture drawn uniformly."""

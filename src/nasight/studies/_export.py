@@ -22,7 +22,7 @@ from nasight.searching import read_settings
 from nasight.spaces import Space, multiply_adds
 from nasight.spaces import load as load_space
 from nasight.studies._train import asked_for
-from nasight.training import TrainSettings, load_trained, parts, settings_for
+from nasight.training import kept_settings, load_trained, parts, settings_for
 
 Statistics = tuple[Sequence[float], Sequence[float]]
 
@@ -164,19 +164,20 @@ def _trained(folder: RunFolder, space: Space, data_folder: str | Path | None) ->
     about = folder.about
     network = load_trained(folder.path, space=space)
     shape, number = tuple(about["data"]["inputs"]), len(about["data"]["classes"])
-    design = ExportDesign(space, space.parse(about["architecture"]), shape, number, about["settings"]["size"])
-    return Exportable(design, network, _statistics(about, data_folder))
+    design = ExportDesign(space, space.parse(about["architecture"]), shape, number, kept_settings(folder).size)
+    return Exportable(design, network, _statistics(folder, data_folder))
 
 
-def _statistics(about: dict[str, Any], data_folder: str | Path | None) -> Statistics | None:
+def _statistics(folder: RunFolder, data_folder: str | Path | None) -> Statistics | None:
     """Mean and deviation of the rows a network was trained on; None where its data is not here."""
+    about = folder.about
     try:
         data = load_data(about["data"]["name"], folder=data_folder)
     except RequestError:
         return None
     if data.fingerprint != about["data"]["fingerprint"]:
         return None
-    prepared = prepare(data, parts(data, TrainSettings(**about["settings"]))[0])
+    prepared = prepare(data, parts(data, kept_settings(folder))[0])
     return prepared.mean.tolist(), prepared.std.tolist()
 
 

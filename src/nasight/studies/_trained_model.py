@@ -6,7 +6,6 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
 
-from pydantic import ValidationError
 from torch import Tensor
 
 from nasight.data import input_record, prepare
@@ -14,9 +13,9 @@ from nasight.errors import RequestError
 from nasight.runs import DataRecord, RunFolder, data_of, read_json
 from nasight.studies._export import training_of
 from nasight.studies._model import Model
-from nasight.studies._model_card import card_of, said
+from nasight.studies._model_card import card_of
 from nasight.studies._model_network import SpaceGiven, network_of, space_of
-from nasight.training import INPUTS, TrainSettings, parts
+from nasight.training import INPUTS, kept_settings, parts
 from nasight.version import VERSION
 
 
@@ -45,23 +44,18 @@ def trained_model(
         raise RequestError(f"the training in {run.path} is not finished; train it again to go on")
     about, record = run.about, DataRecord.read(run)
     what = f"the training in {run.path} cannot become a model"
-    try:
-        settings = TrainSettings(**about["settings"])
-        values = {
-            "nasight": VERSION,
-            "classes": record.classes,
-            "inputs": record.inputs,
-            "data": {"name": record.name, "fingerprint": record.fingerprint},
-            "space": about["space"],
-            "space_options": about.get("space_options", {}),
-            "architecture": about["architecture"],
-            "size": settings.size,
-            **{name: result[name] for name in ("parameters", "accuracy", "judged_by", "epochs", "seed")},
-        }
-    except ValidationError as error:
-        raise RequestError(f"{what}: {said(error)}") from None
-    except (KeyError, TypeError) as error:
-        raise RequestError(f"{what}: its files lack {error}") from None
+    settings = kept_settings(run)
+    values = {
+        "nasight": VERSION,
+        "classes": record.classes,
+        "inputs": record.inputs,
+        "data": {"name": record.name, "fingerprint": record.fingerprint},
+        "space": about["space"],
+        "space_options": about.get("space_options", {}),
+        "architecture": about["architecture"],
+        "size": settings.size,
+        **{name: result[name] for name in ("parameters", "accuracy", "judged_by", "epochs", "seed")},
+    }
     kept = read_json(run.path / INPUTS) if data is None and (run.path / INPUTS).is_file() else None
     if kept is None:
         dataset = data_of(run, source or record.name, data, data_folder=data_folder)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from nasight.tables._bandits import ParzenModel
 from nasight.tables._cluster import Job, Policy
+from nasight.tables._kernel_model import KernelModel
 from nasight.tables._trials import RaceProblem
 
 
@@ -115,8 +115,8 @@ def hyperband_policy(problem: RaceProblem, rng: np.random.Generator) -> BracketP
 
 
 def bohb_policy(problem: RaceProblem, rng: np.random.Generator) -> BracketPolicy:
-    """BOHB as NAS-Bench-201 ran it: eta 3, four rungs of 12 epochs, a Parzen estimator per rung."""
-    model = ParzenModel(problem.sizes, rng, rungs=4)
+    """BOHB as NAS-Bench-201 ran it: eta 3, four rungs of 12 epochs, kernel densities per rung."""
+    model = KernelModel(problem.sizes, rng, rungs=4)
     return BracketPolicy(model.propose, (12,) * 4, 3, model.learn)
 
 

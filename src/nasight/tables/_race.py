@@ -105,7 +105,7 @@ def race(
     settings = {"dataset": dataset, "budget": float(budget), "seed": seed, "table": table.fingerprint}
     folder = None if out is None else _folder(Path(out), settings)
     with nullcontext() if folder is None else folder.writing():
-        done = {} if folder is None else _finished(folder)
+        done = {} if folder is None else _finished(folder, len(table))
         problem = _problem(table, dataset, budget) if methods else None
         results = _run(problem, methods, trials, seed, done, folder, executor, workers, progress)
         standings = [standing_of_trials(name, results[name], table) for name in methods]
@@ -166,7 +166,7 @@ def _folder(path: Path, settings: dict[str, Any]) -> RunFolder:
     return folder
 
 
-def _finished(folder: RunFolder) -> dict[str, dict[int, Trial]]:
+def _finished(folder: RunFolder, cells: int) -> dict[str, dict[int, Trial]]:
     """Method -> number -> trial, of everything that was written."""
     done: dict[str, dict[int, Trial]] = {}
     for path in sorted((folder.path / "trials").glob("*.json")):
@@ -174,6 +174,9 @@ def _finished(folder: RunFolder) -> dict[str, dict[int, Trial]]:
             content = read_object(path, TrialsFile)
         except RequestError as error:
             raise RequestError(f"{error}; remove it to have its trials run again") from None
+        beyond = [s[1] for t in content["trials"] for s in t["steps"] if s[1] >= cells]
+        if beyond:
+            raise RequestError(f"{path} is damaged: it names the cell {beyond[0]}, and the table has {cells}")
         done.setdefault(content["method"], {}).update({t["trial"]: t for t in content["trials"]})
     return done
 

@@ -28,8 +28,8 @@ from nasight.data import Dataset, Task, figures, prepare
 from nasight.errors import RequestError, RunError
 from nasight.own import OwnParts, own_optimizer
 from nasight.reproducible import generator_for, seeded
-from nasight.runs import DataRecord
-from nasight.spaces import Space, multiply_adds
+from nasight.runs import DataRecord, load_optimizer, load_weights
+from nasight.spaces import LARGE, Space, multiply_adds
 from nasight.training._result import EpochRow, TrainingResult
 from nasight.training._rows import parts
 from nasight.training._settings import TrainSettings
@@ -72,15 +72,17 @@ class Job:
             "data": DataRecord.of(self.data).to_dict(),
             "settings": self.settings.kept(),
             "seed": self.seed,
-            **({"own": self.own.names()} if self.own.names() else {}),
+            **self.own.about(),
         }
 
 
 def build(job: Job, *, auxiliary: bool) -> nn.Module:
     """The network with the initial weights of the seed."""
-    extra = {"auxiliary": True} if auxiliary else {}
+    size = {**({"auxiliary": True} if auxiliary else {}), **job.settings.size}
+    if max(job.settings.size.values(), default=0) > LARGE:
+        job.space.bare_network(job.arch, job.data.inputs, job.data.n_classes, **size)
     with seeded(job.seed, "initial weights"):
-        return job.space.network(job.arch, job.data.inputs, job.data.n_classes, **extra, **job.settings.size)
+        return job.space.network(job.arch, job.data.inputs, job.data.n_classes, **size)
 
 
 def _optimizer(job: Job, network: nn.Module) -> torch.optim.Optimizer:
@@ -156,11 +158,11 @@ class Trainer:
         return to_host(state) if is_device(self.device) else state
 
     def restore(self, state: dict[str, Any]) -> None:
-        self.network.load_state_dict(state["network"])
+        load_weights(self.network, state["network"], "the checkpoint")
         # Checkpoints of version 0.1 spell it with an s.
         optimizer = state.get("optimizer", state.get("optimiser"))
         if optimizer is not None:
-            self.optimizer.load_state_dict(optimizer)
+            load_optimizer(self.optimizer, optimizer, "the checkpoint")
         self.epoch, self.step, self.seconds = state["epoch"], state["step"], state["seconds"]
         self.loss, self.correct = state["loss"], state["correct"]
         self.scale.restore(state.get("scale", {}))
@@ -352,10 +354,15 @@ class Trainer:
         turns = zip_longest(*self.ranks.all_values(to_host(found)))
         return [pair for turn in turns for pair in turn if pair is not None]
 
+    def check_finite(self) -> None:
+        """Refuse to go on with weights that are not finite: such a state is never kept."""
+        values = self.network.state_dict().values()
+        if not all(bool(torch.isfinite(value).all()) for value in values):
+            self._diverged("weights", math.nan)
+
     def _diverged(self, what: str, value: float, step: int | None = None) -> None:
         step = self.step if step is None else step
         error = Diverged(
-            f"the {what} became {value} in epoch {self.epoch + 1}, step {step + 1}, "
-            f"with lr {self.settings.lr:g}; train with a smaller lr"
+            f"the {what} became {value} in epoch {self.epoch + 1}, step {step + 1}, with lr {self.settings.lr:g}"
         )
         raise everywhere(error)

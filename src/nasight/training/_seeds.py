@@ -36,7 +36,7 @@ POLL_SECONDS = 0.5
 def train_seeds(
     space: Space | str,
     arch: Architecture | str,
-    data: Dataset | str | Path | tuple[Any, ...],
+    data: Any,
     *,
     seeds: Sequence[int] = (0, 1, 2),
     preset: str = "small",

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from nasight.errors import RequestError
+from nasight.runs import RunFolder
 from nasight.spaces import PRESETS, Space
 from nasight.spaces import load as load_space
 
@@ -116,10 +117,18 @@ def settings_for(space: Space | str, preset: str = "small", **changes: Any) -> T
     if not isinstance(size, dict):
         raise RequestError(f"setting 'size' must name sizes and their values, got {size!r}")
     sizes = {**values.pop("size", {}), **size}
-    settings = _checked({**values, **changes, "size": sizes})
+    settings = checked_settings({**values, **changes, "size": sizes})
     if settings.auxiliary and not takes_auxiliary(space):
         raise RequestError(f"space {space.name!r} has no auxiliary head; leave auxiliary off")
     return settings.model_copy(update={"size": space.size(**settings.size)})
+
+
+def kept_settings(run: RunFolder) -> TrainSettings:
+    """The settings in the run.json of a training."""
+    try:
+        return checked_settings(run.about["settings"])
+    except RequestError as error:
+        raise RequestError(f"{run.path}/run.json is damaged: {error}") from None
 
 
 def label(space: Space, preset: str, settings: TrainSettings) -> str:
@@ -142,7 +151,8 @@ def _preset(space: Space, name: str) -> dict[str, Any]:
     return dict(space.train_settings[name])
 
 
-def _checked(values: dict[str, Any]) -> TrainSettings:
+def checked_settings(values: dict[str, Any]) -> TrainSettings:
+    """Settings from plain values; what is wrong with them is one sentence."""
     try:
         return TrainSettings(**values)
     except ValidationError as error:

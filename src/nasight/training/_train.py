@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any, Unpack
 
 import torch
@@ -13,18 +15,36 @@ from torch import nn
 
 from nasight.architecture import Architecture
 from nasight.arguments import typed
-from nasight.compute import Poll, Ranks, Slices, check_precision, choose_device, current_ranks, moved_note
+from nasight.compute import (
+    Poll,
+    Ranks,
+    Slices,
+    check_precision,
+    choose_device,
+    current_ranks,
+    everywhere,
+    moved_note,
+)
 from nasight.data import input_record, load, tell_augmentation, with_label
 from nasight.errors import RequestError
 from nasight.options import TrainOptions, takes
-from nasight.own import own_parts
+from nasight.own import check_sources, own_parts
 from nasight.reproducible import torch_threads
-from nasight.runs import RunFolder, named_again, same_data, versions, write_json, writing
+from nasight.runs import (
+    RunFolder,
+    check_weights,
+    load_weights,
+    named_again,
+    same_data,
+    versions,
+    write_json,
+    writing,
+)
 from nasight.spaces import Space
 from nasight.spaces import load as load_space
-from nasight.training._loop import Job, Trainer
+from nasight.training._loop import Diverged, Job, Trainer
 from nasight.training._result import EpochRow, TrainingResult
-from nasight.training._settings import TrainSettings, settings_for
+from nasight.training._settings import kept_settings, settings_for
 
 Progress = Callable[[EpochRow], None]
 CHECKPOINT_SECONDS = 60.0
@@ -129,8 +149,9 @@ def run_job(
     if out is None:
         with torch_threads(threads):
             trainer = _trainer(job, slices, ranks)
-            while not trainer.done:
-                _tell(progress, trainer.run_epoch(lambda: None))
+            with _told_how_to_resume(job, None):
+                while not trainer.done:
+                    _tell(progress, trainer.run_epoch(lambda: None))
             return trainer.result(None)
     folder, about = Path(out), job.about()
     finished = ranks.of_first(lambda: finished_result(folder, about))
@@ -152,10 +173,24 @@ def run_job(
         with writing(run, ranks), torch_threads(threads):
             finished = ranks.of_first(lambda: finished_result(folder, about))
             if finished is None:
-                return _train_in(run, _trainer(job, slices, ranks), progress, checkpoint_seconds)
+                with _told_how_to_resume(job, run):
+                    return _train_in(run, _trainer(job, slices, ranks), progress, checkpoint_seconds)
     for row in finished.curve:
         _tell(progress, row)
     return finished
+
+
+@contextmanager
+def _told_how_to_resume(job: Job, run: RunFolder | None) -> Iterator[None]:
+    """What diverges is said with the state that is left, and the command that goes on from there."""
+    try:
+        yield
+    except Diverged as error:
+        advice = "train with a smaller lr"
+        if run is not None and (run.path / "state.json").exists():
+            lower = f"nasight train --resume {quote(str(run.path))} --lr {job.settings.lr / 10:g}"
+            advice = f"the checkpoint before it is kept; go on with a lower rate: {lower}"
+        raise everywhere(Diverged(f"{error}; {advice}")) from error
 
 
 def _trainer(job: Job, slices: int, ranks: Ranks) -> Trainer:
@@ -186,8 +221,9 @@ def finished_result(folder: Path, about: dict[str, Any]) -> TrainingResult | Non
 
 def check_same(run: RunFolder, about: dict[str, Any], *, but: tuple[str, ...] = ()) -> None:
     there = run.about
+    check_sources(there, about.get("own_sources", {}), run.path)
     for key, value in about.items():
-        if key in but or there.get(key) == value:
+        if key in (*but, "own_sources") or there.get(key) == value:
             continue
         # Data is too much to print, and its name may be the same.
         what = "on other data" if key == "data" else f"with {key} {there.get(key)!r}, not {value!r}"
@@ -203,11 +239,16 @@ def load_trained(folder: str | Path, *, space: Space | None = None) -> nn.Module
     about = run.about
     if space is None:
         space = load_space(named_again(run.path, about, str(about["space"]), None), **about.get("space_options", {}))
-    settings = TrainSettings(**about["settings"])
-    extra = {"auxiliary": True} if settings.auxiliary else {}
+    settings, arch = kept_settings(run), space.parse(about["architecture"])
+    size = {**space.size(**settings.size), **({"auxiliary": True} if settings.auxiliary else {})}
     inputs, classes = tuple(about["data"]["inputs"]), len(about["data"]["classes"])
-    network = space.network(space.parse(about["architecture"]), inputs, classes, **extra, **settings.size)
-    network.load_state_dict(state["network"])
+    what = f"the checkpoint in {run.path}"
+    bare = space.bare_network(arch, inputs, classes, **size)
+    if bare is not None:
+        # A run.json that was changed must not decide how much memory is taken: the weights that are there do.
+        check_weights(bare, state["network"], what)
+    network = space.network(arch, inputs, classes, **size)
+    load_weights(network, state["network"], what)
     return network.eval()
 
 
@@ -229,6 +270,7 @@ def _train_in(run: RunFolder, trainer: Trainer, progress: Progress | None, check
         nonlocal saved
         # Here all ranks come to see a loss that is not finite; below the first one is by itself.
         trainer.settle()
+        trainer.check_finite()
         mark = f"{trainer.epoch:04d}-{trainer.step:06d}"
         ranks.of_first(lambda: run.save(trainer.state(), mark=mark))
         saved = time.monotonic()

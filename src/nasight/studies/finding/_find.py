@@ -134,9 +134,7 @@ def find(
         class_weights=class_weights,
         precision=precision,
     )
-    about = {"settings": asdict(settings), "data": DataRecord.of(loaded).to_dict()}
-    if own.names():
-        about["own"] = own.names()
+    about = {"settings": asdict(settings), "data": DataRecord.of(loaded).to_dict(), **own.about()}
     code = [name, settings.baseline]
     folder = RunFolder.create(out, kind="find", about=about, overwrite=overwrite, code=code)
     journal = Journal(folder.path)
@@ -209,7 +207,7 @@ def resume_find(
     found = load_space(settings.space, **settings.space_options) if by_name else load_space(space)  # type: ignore[arg-type]
     loaded = data_of(folder, settings.data, data, data_folder=data_folder)
     dataset, sent = with_test_part(loaded), _sent(loaded, executor)
-    own = (own or OwnParts()).again(about.get("own"), f"the find in {folder.path}")
+    own = (own or OwnParts()).again(about, f"the find in {folder.path}")
     compared = settings.baseline if baseline is None or isinstance(baseline, str) else baseline
     return run_find(Context(folder, journal, settings, found, dataset, compared, executor, progress, own, sent))
 
