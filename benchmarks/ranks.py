@@ -1,9 +1,6 @@
 """One search in two ranks beside the same search in one process: the same history, and the times of both.
 
-python benchmarks/ranks.py [--epochs 3] [--examples 960]
-
-The rate of the architecture is given (--arch-lr). With the default one, which is as large as steps allow, rounding
-grows until two ways to compute the same end at different architectures, as do `--path fast` and `--path plain`.
+python benchmarks/ranks.py [--epochs 2] [--examples 960]
 
 It runs `torchrun --nproc-per-node 2 -m nasight search ...` and `nasight search ... --slices 2`, one after the other,
 --seeds times in turns, on Fashion-MNIST. Times are those of an epoch: starting the processes is not part of them.
@@ -57,16 +54,14 @@ def largest_difference(a: Any, b: Any) -> float:
 
 def main() -> None:
     flags = Flags(__doc__, "ranks", seeds=2, data="Fashion-MNIST")
-    flags.add_argument("--epochs", type=int, default=3, help="of each search (default 3)")
+    flags.add_argument("--epochs", type=int, default=2, help="of each search (default 2)")
     flags.add_argument("--examples", type=int, default=960, help="rows (default 960)")
-    flags.add_argument("--arch-lr", type=float, default=0.1, help="rate of the architecture (default 0.1; 0: measured)")
     given = flags.read(seeds=1, epochs=1, examples=128)
     times, used = ({way: list[float]() for way in WAYS} for _ in range(2))
     worst, same = [0.0] * given.epochs, True
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(given.seeds):
             asked = ["--data", "fashion-mnist", "--epochs", str(given.epochs), "--examples", str(given.examples)]
-            asked += ["--arch-lr", str(given.arch_lr)] if given.arch_lr else []
             asked += ["--seed", str(seed), *(["--data-folder", given.data_folder] if given.data_folder else [])]
             found = {way: run(way, asked, Path(folder) / f"{way[:3]}-{seed}") for way in WAYS}
             (one, _), (two, _) = found.values()
