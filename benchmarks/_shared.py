@@ -10,6 +10,7 @@ import argparse
 import gzip
 import io
 import json
+import math
 import platform
 import statistics
 import sys
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from scipy.stats import kendalltau, spearmanr
+from scipy.stats import kendalltau, spearmanr, t
 from torch.nn.functional import adaptive_avg_pool2d
 
 from nasight.compute import map_resumable
@@ -166,6 +167,13 @@ def machine(**more: Any) -> dict[str, Any]:
 def mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
     """The mean and the sample deviation, which is 0 for one value."""
     return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0
+
+
+def mean_interval(values: Sequence[float]) -> tuple[float, float]:
+    """The mean, and half of its 95 % interval (Student), which is infinite for one value."""
+    mean, deviation = mean_and_deviation(values)
+    count = len(values)
+    return mean, float(t.ppf(0.975, count - 1)) * deviation / math.sqrt(count) if count > 1 else math.inf
 
 
 def spread(values: Sequence[float], digits: int = 2) -> str:

@@ -11,7 +11,6 @@ DATA/nasbench201.csv.gz. An interrupted benchmark resumes.
 
 from __future__ import annotations
 
-import math
 import statistics
 import sys
 from collections.abc import Callable
@@ -20,11 +19,10 @@ from functools import partial
 from typing import Any
 
 import torch
-from scipy.stats import t
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from _shared import Flags, mean_and_deviation, rank_correlation, save
+from _shared import Flags, mean_interval, rank_correlation, save
 from nasight.kernels import SCORES, Score, ntk_trace, per_example_square_norms, register, score
 from nasight.tables import DATASETS
 from nasight.tables import load as load_table
@@ -120,13 +118,6 @@ def run(given: Any, seed: int) -> dict[str, tuple[list[str], list[float], float]
     return found
 
 
-def interval(values: list[float]) -> tuple[float, float]:
-    """The mean, and half of its 95 % interval over seeds, each with cells, images and weights of its own (Student)."""
-    mean, deviation = mean_and_deviation(values)
-    count = len(values)
-    return mean, float(t.ppf(0.975, count - 1)) * deviation / math.sqrt(count) if count > 1 else math.inf
-
-
 def markdown(facts: dict[str, Any]) -> str:
     lines = [
         f"{facts['sample']} random cells per seed, {facts['seeds']} seed(s); Spearman's rank correlation with test "
@@ -137,9 +128,9 @@ def markdown(facts: dict[str, Any]) -> str:
     ]
     first = facts["rows"]["eigen"]["c10"]
     for name, row in facts["rows"].items():
-        cells = ["{:.2f} ± {:.2f}".format(*interval(row[d])) for d in DATASETS]
+        cells = ["{:.2f} ± {:.2f}".format(*mean_interval(row[d])) for d in DATASETS]
         less = [a - b for a, b in zip(row["c10"], first, strict=True)]
-        cells.append("" if name == "eigen" else "{:+.2f} ± {:.2f}".format(*interval(less)))
+        cells.append("" if name == "eigen" else "{:+.2f} ± {:.2f}".format(*mean_interval(less)))
         lines.append(f"| {row['what']} | {row['text']} | {' | '.join(cells)} | {1e3 * row['seconds']:.0f} |")
     return "\n".join([*lines, ""])
 

@@ -19,7 +19,7 @@ import statistics
 import sys
 from typing import Any
 
-from _shared import Flags, rank_correlation, save, spread
+from _shared import Flags, mean_interval, rank_correlation, save, spread
 from nasight.kernels import Scores, best_forms, score
 from nasight.tables import DATASETS, Table
 from nasight.tables import load as load_table
@@ -80,16 +80,28 @@ def selections(
     return found
 
 
+def less_params(facts: dict[str, Any], metric: str, d: str) -> str:
+    """The difference from the number of parameters, seed by seed, with half of its 95 % interval."""
+    rows = facts["correlations"]
+    if metric == "params" or "params" not in rows or facts["seeds"] < 2:
+        return ""
+    pairs = zip(rows[metric][d]["spearman"], rows["params"][d]["spearman"], strict=True)
+    return "{:+.3f} ± {:.3f}".format(*mean_interval([(a or 0.0) - (b or 0.0) for a, b in pairs]))
+
+
 def markdown(facts: dict[str, Any]) -> str:
+    heads = [*(f"{d}, Spearman" for d in DATASETS.values()), "CIFAR-10, Kendall"]
+    heads += [f"{d} less params, 95 %" for d in DATASETS.values()]
     lines = [
         f"### Rank correlation with test accuracy, {facts['sample']} random cells, {facts['seeds']} seeds",
         "",
-        f"| score | {' | '.join(f'{d}, Spearman' for d in DATASETS.values())} | CIFAR-10, Kendall | ms per cell |",
-        "|---|---|---|---|---|---|",
+        f"| score | {' | '.join(heads)} | ms per cell |",
+        "|---" * (len(heads) + 2) + "|",
     ]
     for metric, row in facts["correlations"].items():
         cells = [spread([v or 0.0 for v in row[d]["spearman"]], 3) for d in DATASETS]
         cells.append(spread([v or 0.0 for v in row["c10"]["kendall"]], 3))
+        cells += [less_params(facts, metric, d) for d in DATASETS]
         lines.append(f"| {metric} | {' | '.join(cells)} | {1e3 * facts['seconds'][metric]:.0f} |")
     lines += [
         "",

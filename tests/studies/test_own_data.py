@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,13 @@ from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
 import nasight
+from command import run as command
 from nasight.data import load
 from nasight.errors import RequestError
 from nasight.own import OwnParts
 from nasight.searching import Progress
 from nasight.studies import load_model
+from nasight.studies import report as write_report
 
 ROWS = 90
 CHANCE = np.random.default_rng(5)
@@ -191,3 +194,33 @@ def test_a_table_of_series_is_no_picture(tmp_path: Path) -> None:
         nasight.search("nasbench201", data=(np.zeros((20, 3, 128)), np.arange(20) % 2), out=tmp_path / "run")
     with pytest.raises(RequestError, match="this space needs images"):
         nasight.search("nasbench201", data=(X, SIDE), out=tmp_path / "run")
+
+
+def test_pages_and_verdicts_of_numbers_have_no_percent_accuracy_or_nats_of_loss(tmp_path: Path) -> None:
+    run = nasight.search("mlp", "gaea-darts", (X, PRICE), out=tmp_path / "run", **TINY)
+    assert set(run.result["figures"]["each"]["y"]) == {"RMSE", "MAE"}
+    explanation = nasight.explain(run, data=(X, PRICE))
+    said = " ".join(each["evidence"] for each in explanation.decisions)
+    assert "of R2)" in said
+    assert not re.search("nats|points", said)
+    page = write_report(run, data=(X, PRICE)).path.read_text()
+    text = re.sub(r"<(script|style).*?</\1>|<[^>]+>", " ", page, flags=re.DOTALL)
+    assert "R2, shared weights" in text
+    assert "1 number: y" in " ".join(text.split())
+    assert not re.search("accura|nats of loss|points", text)
+
+
+@pytest.mark.parametrize(("apart", "warned"), [(0.0, True), (8.0, False)])
+def test_search_warns_where_the_majority_would_score_as_high(
+    apart: float, warned: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rare = np.arange(290) % 40 == 0
+    x = np.random.default_rng(1).normal(size=(290, 3)).astype(np.float32)
+    x += apart * rare[:, None].astype(np.float32)
+    np.savez(tmp_path / "rare.npz", x=x, y=np.where(rare, "ill", "well"))
+    words = ["--preset", "tiny", "--epochs", "12", "--threads", "1", "--out", str(tmp_path / "run")]
+    words += ["--class-weights", "balanced"] if apart else []
+    assert command("search", "--space", "mlp", "--data", str(tmp_path / "rare.npz"), *words) == 0
+    shown = capsys.readouterr().out
+    assert ("always saying 'well' would have an accuracy of 96.55 % too" in shown) == warned
+    assert "ill: recall" in shown

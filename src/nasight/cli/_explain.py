@@ -116,9 +116,13 @@ def _text(found: Explanation, trained: list[dict[str, Any]] | None) -> str:
             lines.append(f"    {advice.command}")
     lines += [f"  (note: {note})" for note in found.notes]
     if trained is not None:
+        from nasight.data import Units
+
+        units = Units.of(about)
         lines += ["", "Candidates after a short training, on held-out training examples"]
         lines += [
-            f"  {row['accuracy']:.2f} %  {row['architecture']}{'  (found)' if row['found'] else ''}" for row in trained
+            f"  {units.text(row['accuracy'])}  {row['architecture']}{'  (found)' if row['found'] else ''}"
+            for row in trained
         ]
     elif any("retrain" in advice.action for advice in found.advice):
         lines += ["", "Candidates", *(f"  {text}" for text in found.candidates)]
@@ -126,7 +130,10 @@ def _text(found: Explanation, trained: list[dict[str, Any]] | None) -> str:
 
 
 def _table(found: Explanation) -> list[str]:
-    rows = [("decision", "choice", "verdict", "margin, nats", "confidence", "advice")]
+    from nasight.data import Units
+
+    margin = Units.of(found.about).loss_axis.replace("loss", "margin", 1) if Units.of(found.about).loss else "margin"
+    rows = [("decision", "choice", "verdict", margin, "confidence", "advice")]
     for d in found.decisions:
         share = f"{100 * min(d['confidence'], 0.9999):.2f} %"
         rows.append((d["name"], d["choice"], d["verdict"], f"{d['margin']:+.4f}", share, d["advice"]))

@@ -211,7 +211,7 @@ def _teller(*, quiet: bool) -> Callable[[str, Mapping[str, Any]], None]:
             if not quiet and sys.stderr.isatty():
                 typer.echo(f"\r  {counts['trainings']} trainings", nl=False, err=True)
         elif event == "rung":
-            units = Units(values.get("metric", "accuracy"))
+            units = Units.of(values)
             leaders = "; ".join(f"{name} {units.text(accuracy)}" for name, accuracy in values["leaders"])
             more = f"rung {values['rung'] + 1}: {values['running']} go on to {values['epochs']} epochs"
             typer.echo(f"  {more}{_left(values['left'])}\n    leaders: {leaders}", err=True)
@@ -241,21 +241,24 @@ def summary(answer: Answer) -> str:
     from nasight.studies import time_text
 
     r, base = answer.result, answer.baseline
-    figures = r.get("figures") or {}
+    figures, recipe = r.get("figures") or {}, r["recipe"]
     warning = majority_warning(figures)
-    changes = r["recipe"]
+    further = [f"               {line}" for line in (figure_lines(figures, most=6) if figures else [])]
+    further += [f"  warning      {warning}"] if warning else []
+    of_baseline = r.get("figures_of", r["take"]) == base["architecture"] != r["architecture"]
     rows = f"{r['examples']:,} of {r['rows']:,} rows" if r["examples"] < r["rows"] else f"all {r['rows']:,} rows"
+    scores = _accuracies(r, r, named=True)
     lines = [
         r["sentence"],
         "",
         f"  found        {r['architecture']}  (proposed by {r['proposed_by']})",
-        f"  {r.get('metric', 'accuracy'):12} {_accuracies(r, r)} on the test part, {r['parameters']:,} parameters",
-        *(f"               {line}" for line in (figure_lines(figures, most=6) if figures else [])),
-        *([f"  warning      {warning}"] if warning else []),
+        f"  {r.get('metric', 'accuracy'):12} {scores} on the test part, {r['parameters']:,} parameters",
+        *([] if of_baseline else further),
         f"  baseline     {base['architecture']}",
         f"               {_accuracies(base, r)}, {base['parameters']:,} parameters",
-        f"  recipe       learning rate {changes['lr']:g}, weight decay {changes['weight_decay']:g}, "
-        f"augmentation: {changes['augmentation']}",
+        *(further if of_baseline else []),
+        f"  recipe       learning rate {recipe['lr']:g}, weight decay {recipe['weight_decay']:g}"
+        + (f", random changes of images: {recipe['augmentation']}" if _images(answer) else ""),
         f"  cost         {time_text(r['seconds'])}, {r['trainings']} trainings (last: {r['epochs']} epochs, {rows})",
         f"  front        {sum(p['best'] for p in r['front'])} of {len(r['front'])} raced architectures are the best of "
         "their size",
@@ -267,9 +270,14 @@ def summary(answer: Answer) -> str:
     return "\n".join(lines)
 
 
-def _accuracies(side: Mapping[str, Any], result: Mapping[str, Any]) -> str:
+def _images(answer: Answer) -> bool:
+    return len(answer.folder.about["data"]["inputs"]) == 3
+
+
+def _accuracies(side: Mapping[str, Any], result: Mapping[str, Any], *, named: bool = False) -> str:
+    """The score of a side and those of its seeds; `named` where the name of the metric stands before it."""
     from nasight.data import Units
 
-    units = Units(result.get("metric", "accuracy"))
+    units = Units.of(result)
     each = ", ".join(units.number(value) for value in side["accuracies"])
-    return f"{units.text(side['accuracy'])} ({each})"
+    return f"{units.bare(side['accuracy']) if named else units.text(side['accuracy'])} ({each})"

@@ -245,17 +245,23 @@ def _draw(run: Run) -> None:
 
 
 def _summary(run: Run) -> str:
-    from nasight.data import Units
+    from nasight.data import Units, majority_warning, telling_lines
 
     result, last = run.result, run.history[-1]
-    units = Units(result.get("metric", "accuracy"))
-    found = units.number(result["accuracy"]) + (" %" if units.percent else "")
+    figures = result.get("figures") or {}
+    warning = majority_warning(figures)
+    lines = telling_lines(figures)
+    told = lines if len(lines) > 1 or "balanced accuracy" not in figures else []
+    units = Units.of(result)
+    found = units.bare(result["accuracy"])
     lines = [
         f"{result['method']} ({result['objective']}) on {result['space']}, {result['data']}, "
         f"{epochs_text(result['epochs'])}, {result['seconds']:.0f} s",
         "",
         f"  found        {result['architecture']}",
         f"  {units.metric:12} {found} on held-out data, shared weights, this architecture alone",
+        *(f"               {line}" for line in told),
+        *([f"  warning      {warning}"] if warning else []),
         f"  supernet     {units.text(last['valid_accuracy'])} on the same data, all architectures mixed "
         f"(discretizing cost {units.difference(last['drop'])})"
         if last["drop"] is not None
@@ -271,15 +277,17 @@ def _summary(run: Run) -> str:
 
 
 def _train_free_summary(result: dict[str, Any]) -> str:
-    first = result["candidates"][0]
+    from nasight.data import Units
+
+    first, units = result["candidates"][0], Units.of(result)
     lines = [
         f"{result['method']} on {result['space']}, {result['data']}: {result['scored']} architectures scored "
         f"({result['forms']} forms), {len(result['candidates'])} trained for {epochs_text(result['epochs'])}, "
         f"{result['seconds']:.0f} s",
         "",
         f"  found        {result['architecture']}",
-        f"  accuracy     {result['accuracy']:.2f} % on held-out data after its short training",
-        f"  best score   {first['architecture']}  ({first['accuracy']:.2f} %)",
+        f"  {units.metric:12} {units.bare(result['accuracy'])} on held-out data after its short training",
+        f"  best score   {first['architecture']}  ({units.text(first['accuracy'])})",
         f"  run          {result['run']}",
         "",
         f"Retrain it from scratch: nasight train {quote(str(result['run']))} --seeds 3",

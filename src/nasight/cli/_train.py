@@ -246,7 +246,7 @@ def _object(summary: Summary) -> dict[str, Any]:
 
 
 def _text(summary: Summary) -> str:
-    from nasight.data import Units, majority_warning
+    from nasight.data import Units, majority_warning, telling_lines
 
     several, units = len(summary.seeds) > 1, Units(summary.metric)
     spread = f" ± {units.number(summary.spread)}" if summary.spread is not None else ""
@@ -259,7 +259,7 @@ def _text(summary: Summary) -> str:
         f"  {summary.metric:12} {units.number(summary.mean)}{spread}{unit} over {len(summary.seeds)} "
         f"seed{'s' if several else ''}, "
         f"on {summary.judged_by}",
-        *(f"    {line}" for line in (_figures(summary.figures) if summary.figures else [])),
+        *(f"    {line}" for line in telling_lines(summary.figures)),
         *([f"  warning      {warning}"] if warning else []),
         f"  parameters   {summary.parameters:,}",
         *(
@@ -271,15 +271,6 @@ def _text(summary: Summary) -> str:
         f"  weights      {summary.out}",
     ]
     return "\n".join(lines)
-
-
-def _figures(figures: dict[str, Any]) -> list[str]:
-    """Further figures of the first seed: of each class only where classes differ in size or few are right."""
-    from nasight.data import figure_lines
-
-    rows = [each.get("rows", 0) for each in figures.get("each", {}).values()]
-    uneven = figures["metric"] not in ("accuracy",) or max(rows) >= 2 * max(min(rows), 1)
-    return figure_lines(figures) if uneven else figure_lines(figures)[:1]
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from nasight.data._dataset import Dataset
 from nasight.data._decode import read_image
 from nasight.data._derive import resized, select_rows
 from nasight.data._download import get
-from nasight.data._figures import figure_lines, figures, majority_warning
+from nasight.data._figures import figure_lines, figures, majority_warning, telling_lines
 from nasight.data._files import Available, available, holds_photos, load, with_label
 from nasight.data._frames import holds_table, is_frame, read_columns
 from nasight.data._inputs import input_record
@@ -87,5 +87,6 @@ __all__ = [
     "split_indices",
     "take",
     "tell_augmentation",
+    "telling_lines",
     "with_label",
 ]

@@ -82,15 +82,26 @@ def majority_warning(found: Mapping[str, Any]) -> str | None:
         return None
     return (
         f"always saying {majority['class']!r} would have an accuracy of {majority['accuracy']:.2f} % too: look at the "
-        "balanced accuracy, and train with class weights (balanced)"
+        "balanced accuracy, and let every class count alike (--class-weights balanced)"
     )
+
+
+def telling_lines(found: Mapping[str, Any]) -> list[str]:
+    """Those of `figure_lines` that say more than the score: of each class only where classes differ in size."""
+    if not found:
+        return []
+    rows = [each.get("rows", 0) for each in found.get("each", {}).values()]
+    uneven = found["metric"] != "accuracy" or max(rows) >= 2 * max(min(rows), 1)
+    return figure_lines(found) if uneven else figure_lines(found)[:1]
 
 
 def figure_lines(found: Mapping[str, Any], most: int = 12) -> list[str]:
     """The figures as lines to print: balanced accuracy and classes where classes differ in size, errors of numbers."""
     each = found.get("each", {})
     if "RMSE" in next(iter(each.values()), {}):
-        return [f"{name}: RMSE {row['RMSE']:.4g}, MAE {row['MAE']:.4g}" for name, row in list(each.items())[:most]]
+        return [
+            f"{name}: RMSE {_error(row['RMSE'])}, MAE {_error(row['MAE'])}" for name, row in list(each.items())[:most]
+        ]
     lines = []
     if "balanced accuracy" in found:
         lines.append(f"balanced accuracy {found['balanced accuracy']:.2f} %")
@@ -103,6 +114,11 @@ def figure_lines(found: Mapping[str, Any], most: int = 12) -> list[str]:
     if len(each) > most:
         lines.append(f"and {len(each) - most} more")
     return lines
+
+
+def _error(value: float) -> str:
+    """An error in the unit of its number, with at least four digits and no power of ten where that is readable."""
+    return f"{value:,.0f}" if 1e4 <= value < 1e12 else f"{value:.4g}"
 
 
 def _percent(value: float | None) -> str:

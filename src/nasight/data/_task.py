@@ -34,13 +34,30 @@ PLAIN = (("classes", None), ("classes", "accuracy"))
 
 @dataclass(frozen=True)
 class Units:
-    """How a score is written. Scores are kept as 100 times a mean over rows, and more is better.
+    """How a score and a loss are written. Scores are kept as 100 times a mean over rows, and more is better.
+
+    Parameters
+    ----------
+    metric : what the score is called.
+    loss : the unit of the loss: "nats", or nothing where it has none that is known.
 
     >>> Units("accuracy").text(97.314), Units("R2").text(97.314), Units("R2").difference(-1.5)
     ('97.31 %', 'R2 0.9731', '-0.0150 of R2')
     """
 
     metric: str = "accuracy"
+    loss: str = "nats"
+
+    @classmethod
+    def of(cls, kept: Mapping[str, Any]) -> Units:
+        """The units of a result or of a row of a history, which keep what is not usual of them."""
+        metric = str(kept.get("metric", "accuracy"))
+        return cls(metric, str(kept.get("loss_unit", "" if metric in METRICS["numbers"] else "nats")))
+
+    def kept(self) -> dict[str, str]:
+        """What a result keeps of them: `of` reads it."""
+        found = {"metric": self.metric}
+        return found if Units.of(found) == self else {**found, "loss_unit": self.loss}
 
     @property
     def percent(self) -> bool:
@@ -48,8 +65,22 @@ class Units:
 
     @property
     def axis(self) -> str:
-        """What stands at an axis of scores."""
-        return f"{self.metric}, %" if self.percent else f"100 x {self.metric}"
+        """What stands at an axis of scores, drawn as `drawn` gives them."""
+        return f"{self.metric}, %" if self.percent else self.metric
+
+    @property
+    def loss_axis(self) -> str:
+        """What stands at an axis of losses."""
+        return f"loss, {self.loss}" if self.loss else "loss"
+
+    @property
+    def noun(self) -> str:
+        """What a network with this score gives: classes, labels or numbers; outputs where the score is one's own."""
+        return next((kind for kind, metrics in METRICS.items() if self.metric in metrics), "outputs")
+
+    def drawn(self, score: float) -> float:
+        """A score as it is drawn: in percent, or as the metric gives it."""
+        return score if self.percent else score / 100
 
     def text(self, score: float, *, digits: int = 2) -> str:
         """A score with its unit."""
@@ -59,6 +90,10 @@ class Units:
         """A score without its unit."""
         plus = "+" if sign else ""
         return f"{score:{plus}.2f}" if self.percent else f"{score / 100:{plus}.4f}"
+
+    def bare(self, score: float) -> str:
+        """A score beside the name of its metric: with its unit, without that name."""
+        return self.number(score) + (" %" if self.percent else "")
 
     def difference(self, points: float, *, sign: bool = False) -> str:
         """A difference of two scores with its unit."""
@@ -101,9 +136,10 @@ class Task:
     @property
     def units(self) -> Units:
         """How its score is called and written."""
+        loss = "nats" if self.kind != "numbers" and self.own_loss is None else ""
         if self.metric is None or isinstance(self.metric, str):
-            return Units(self.metric or METRICS[self.kind][0])
-        return Units(getattr(self.metric, "__name__", type(self.metric).__name__))
+            return Units(self.metric or METRICS[self.kind][0], loss)
+        return Units(getattr(self.metric, "__name__", type(self.metric).__name__), loss)
 
     def with_own(self, loss: LossFunction | None, metric: str | Metric | None) -> Task:
         """The task with a loss and a metric in place of the usual ones, where they are given."""

@@ -56,7 +56,7 @@ def picture(history: History, result: Mapping[str, Any], groups: Sequence[Group]
 
 
 def _headline(result: Mapping[str, Any]) -> str:
-    units = Units(result.get("metric", "accuracy"))
+    units = Units.of(result)
     found = result["accuracy"]
     accuracy = "no network" if found is None else f"{units.text(found, digits=1)} with shared weights"
     return f"{result['method']} ({result['objective']}) on {result['space']}, {result['data']}: {accuracy}"
@@ -64,12 +64,15 @@ def _headline(result: Mapping[str, Any]) -> str:
 
 def _curves(history: History, x: float, y: float) -> str:
     """Accuracy of the supernet and of the derived architecture, percent against epochs."""
-    units = Units(history[-1].get("metric", "accuracy"))
+    units = Units.of(history[-1])
     parts = [text(x, y + 12, f"validation {units.axis}")]
     width = 2 * PANEL_WIDTH + GAP
     top, wide = y + TITLE, width - 40
     parts.append(f'<path class="axis" d="M{x + 30:.1f} {top} v{PANEL_HEIGHT} h{wide:.1f}"/>')
-    parts += [text(x + 26, top + PANEL_HEIGHT * (1 - v / 100) + 4, str(v), "end", kind="dim") for v in (0, 50, 100)]
+    parts += [
+        text(x + 26, top + PANEL_HEIGHT * (1 - v / 100) + 4, f"{units.drawn(v):g}", "end", kind="dim")
+        for v in (0, 50, 100)
+    ]
     names = (("valid_accuracy", "supernet", COLORS[5]), ("discrete_accuracy", "derived architecture", COLORS[6]))
     for index, (key, label, color) in enumerate(names):
         points = [

@@ -25,7 +25,7 @@ from nasight.compute import (
     to_device,
     to_host,
 )
-from nasight.data import Dataset, resized
+from nasight.data import Dataset, figures, resized
 from nasight.errors import RequestError, RunError
 from nasight.geometry import Distribution, MirrorDescent
 from nasight.own import OwnParts, own_optimizer
@@ -288,20 +288,35 @@ class Engine:
         self.arch_optimizer.step()
 
     @torch.no_grad()
-    def evaluate(self, arch: Architecture | None, epoch: int) -> Tally:
-        """Validation loss and score of the relaxed supernet, or of one architecture under its shared weights."""
+    def evaluate(self, arch: Architecture | None, epoch: int, outputs: list[Tensor] | None = None) -> Tally:
+        """Validation loss and score of the relaxed supernet, or of one architecture under its shared weights.
+
+        `outputs` gets what the network gives for each batch, zeros for those of other ranks.
+        """
         self.supernet.eval()
         tally = Tally()
         fixed = None if arch is None else self.space.encode(arch, edges=self.relaxation.edges)
         for index, (x, y) in enumerate(self._held_out()):
             if not self._mine(index):
+                if outputs is not None:
+                    outputs.append(torch.zeros(len(y), self.dataset.n_classes, device=self.device))
                 continue
             generator = self.generator("evaluation", epoch, index)
             weights = fixed if fixed is not None else self.relaxed(epoch, generator=generator, learn=False)
             logits = self.passed(x, weights)
             tally.add(self.judge_task.loss(logits, y), self.judge_task.rows(logits, y, self.validation_y))
+            if outputs is not None:
+                outputs.append(logits.float())
         self.supernet.train()
         return tally
+
+    def judged(self, arch: Architecture, epoch: int) -> tuple[float, dict[str, Any]]:
+        """The score of an architecture under the shared weights, and further figures of the validation rows."""
+        outputs = list[Tensor]()
+        score = self.evaluate(arch, epoch, outputs).over(self.ranks).means("judged")["judged_accuracy"]
+        (whole,) = self.ranks.sums([torch.cat(outputs)])
+        whole, y = to_host((whole, self.validation_y))
+        return score, figures(self.judge_task, self.dataset.classes, whole, y)
 
     def _mine(self, index: int) -> bool:
         """Whether this rank takes a batch, or a candidate, that the ranks share out whole."""

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from nasight.arguments import typed
 from nasight.compute import Poll, check_precision, choose_device, current_ranks, everywhere, resumed_device
-from nasight.data import augment_text, holds_photos, with_label
+from nasight.data import Units, augment_text, holds_photos, with_label
 from nasight.data import load as load_data
 from nasight.errors import RequestError, RunError
 from nasight.options import SearchOptions, takes
@@ -318,8 +318,8 @@ def _row(engine: Engine, epoch: int, start: float) -> tuple[dict[str, Any], dict
     row |= relaxed.over(engine.ranks).means("valid")
     if seen["architecture"].count:
         row |= seen["architecture"].means("arch")
-    if engine.judge_task.units.metric != "accuracy":
-        row["metric"] = engine.judge_task.units.metric
+    if engine.judge_task.units != Units():
+        row |= engine.judge_task.units.kept()
     row["discrete_loss"] = row["discrete_accuracy"] = row["drop"] = None
     if discrete is not None:
         row |= discrete.over(engine.ranks).means("discrete")
@@ -360,8 +360,7 @@ def _finish(engine: Engine, folder: RunFolder, rows: list[dict[str, Any]]) -> Ru
     unusable = engine.space.usable(arch)
     weights = engine.weights()
     each = entropies(weights, engine.groups)
-    judged = None if unusable else engine.evaluate(arch, s.epochs).over(engine.ranks)
-    accuracy = None if judged is None else judged.means("discrete")["discrete_accuracy"]
+    accuracy, figures = (None, {}) if unusable else engine.judged(arch, s.epochs)
     result = {
         "run": str(folder.path),
         "space": s.space,
@@ -373,7 +372,8 @@ def _finish(engine: Engine, folder: RunFolder, rows: list[dict[str, Any]]) -> Ru
         "augmentation": augment_text(engine.loaders["weights"].augment),
         "architecture": engine.space.format(arch),
         "accuracy": accuracy,
-        "metric": engine.judge_task.units.metric,
+        "figures": figures,
+        **engine.judge_task.units.kept(),
         "unusable": unusable,
         "entropy": sum(each.values()) / len(each),
         "seconds": sum(row["seconds"] for row in rows),

@@ -15,6 +15,7 @@ import torch
 from nasight import trust
 from nasight.arguments import typed
 from nasight.compute import choose_device, to_device
+from nasight.data import Units
 from nasight.errors import RequestError, RunError
 from nasight.runs import read_json, write_json
 from nasight.searching import METHODS, Mixture, Run
@@ -142,7 +143,8 @@ class _Read:
         self.twin = twin if twin in METHODS and method.geometry.moves else None
         self.evidence = _evidence(self, examples, data, data_folder, progress, device)
         self.trends = _trends(self.history, run.space)
-        self.verdicts = [trust.judge(each, level=level, least=least) for each in self.evidence]
+        units = Units.of(self.result)
+        self.verdicts = [trust.judge(each, level=level, least=least, units=units) for each in self.evidence]
         self.drift = _drift(self.history, run)
 
     @property
@@ -262,7 +264,7 @@ def _check_same(runs: Sequence[Run]) -> None:
 
 def _about(read: _Read) -> dict[str, Any]:
     keys = ("space", "method", "objective", "data", "seed", "epochs", "architecture", "accuracy")
-    about = {key: read.result[key] for key in keys}
+    about = {key: read.result[key] for key in keys} | Units.of(read.result).kept()
     return {**about, "examples": read.evidence[0].examples if read.evidence else 0}
 
 

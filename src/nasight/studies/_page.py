@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from nasight.anatomy import Design, Landscape, read_cells, space_of
+from nasight.data import Units, majority_warning, telling_lines
 from nasight.errors import RequestError
 from nasight.report import SECTIONS, Section, page
 from nasight.report.sections import (
@@ -113,6 +114,9 @@ def _answer(subject: Subject) -> AnswerValues:
         seconds=result["seconds"],
         advice=explanation.advice,
         train_command=_train_command(run),
+        units=Units.of(result),
+        figures=telling_lines(result.get("figures") or {}),
+        warning=majority_warning(result.get("figures") or {}),
     )
 
 
@@ -147,6 +151,7 @@ def _trust(subject: Subject) -> TrustValues:
         examples=explanation.about["examples"],
         level=100 * explanation.level,
         several=len(explanation.runs) > 1,
+        loss=Units.of(subject.run.result).loss,
     )
 
 
@@ -243,6 +248,7 @@ def _compare(subject: Subject) -> CompareValues | None:
             )
             for run in runs
         ],
+        Units.of(runs[0].result),
     )
 
 
@@ -290,6 +296,7 @@ def _reproduce(subject: Subject) -> ReproduceValues:
         data=run.data.name,
         inputs=run.data.inputs,
         classes=run.data.classes,
+        noun=Units.of(run.result).noun if run.finished else "classes",
         fingerprint=run.data.fingerprint,
         settings=run.settings.model_dump(),
     )

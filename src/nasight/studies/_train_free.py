@@ -154,7 +154,9 @@ def _result(run: Run, dataset: Dataset, progress: Progress, device: str) -> dict
                 device=device,
                 **plan["train"],
             )
-            progress.note(f"{i + 1} of {len(texts)} trained: {outcome.accuracy:.1f} % for {text}")
+            progress.note(
+                f"{i + 1} of {len(texts)} trained: {dataset.task.units.text(outcome.accuracy, digits=1)} for {text}"
+            )
             found.append(outcome.accuracy)
         return found
 
@@ -185,6 +187,7 @@ def _result(run: Run, dataset: Dataset, progress: Progress, device: str) -> dict
         "epochs": settings.epochs,
         "architecture": found.architecture,
         "accuracy": found.accuracy,
+        **dataset.task.units.kept(),
         "unusable": None,
         "entropy": None,
         "seconds": time.monotonic() - start,

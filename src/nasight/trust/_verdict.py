@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
+from nasight.data import Units
 from nasight.errors import RequestError
 from nasight.trust._decisions import Alternative, Evidence
 
@@ -24,10 +25,10 @@ SAFE, UNSAFE, UNKNOWN = "safe", "unsafe", "unknown"
 class Verdict:
     """What the evidence says of one decision.
 
-    `margin`: by how much loss (nats an example) the strongest alternative is worse than the choice; negative where it
-    is better. `confidence`: of a safe choice that it is the best; of an unsafe one that `rival` is better; of an
-    unknown one the larger of these two, below the level. `ties`: alternatives that cannot be told from the choice.
-    `within_noise`: all of them are.
+    `margin`: by how much loss (nats, where that is its unit) the strongest alternative is worse than the choice;
+    negative where it is better. `confidence`: of a safe choice that it is the best; of an unsafe one that `rival` is
+    better; of an unknown one the larger of these two, below the level. `ties`: alternatives that cannot be told from
+    the choice. `within_noise`: all of them are.
     """
 
     name: str
@@ -46,8 +47,8 @@ class Verdict:
         return {**vars(self), "ties": list(self.ties)}
 
 
-def judge(evidence: Evidence, *, level: float = 0.95, least: float = 0.0) -> Verdict:
-    """The verdict on one decision; a margin below `least` is not called safe."""
+def judge(evidence: Evidence, *, level: float = 0.95, least: float = 0.0, units: Units | None = None) -> Verdict:
+    """The verdict on one decision; a margin below `least` is not called safe. `units` are those of the evidence."""
     if not 0.5 <= level < 1:
         raise RequestError(f"level must be at least 0.5 and below 1, got {level!r}")
     n, alternatives = evidence.examples, evidence.alternatives
@@ -65,7 +66,7 @@ def judge(evidence: Evidence, *, level: float = 0.95, least: float = 0.0) -> Ver
         verdict, confidence = UNSAFE, better.max()
     else:
         verdict, confidence = UNKNOWN, max(worse.min(), better.max())
-    said = _said(evidence, rival, level, verdict, local_rival, least)
+    said = _said(evidence, rival, level, verdict, local_rival, least, units or Units())
     return Verdict(
         evidence.name,
         evidence.choice,
@@ -93,14 +94,23 @@ def corrected(means: list[float], errors: list[float], n: int) -> NDArray[np.flo
 
 
 def _said(
-    evidence: Evidence, rival: Alternative, level: float, verdict: str, local_rival: str | None, least: float
+    evidence: Evidence,
+    rival: Alternative,
+    level: float,
+    verdict: str,
+    local_rival: str | None,
+    least: float,
+    units: Units,
 ) -> str:
     count, percent = len(evidence.alternatives), f"{100 * level:g} %"
     sides = "worse" if rival.loss > 0 else "better"
+    sides = f"{units.loss} {sides}" if units.loss else f"{sides} in loss"
+    gained = 0.0 - rival.accuracy
+    points = f"{gained:+.1f} points" if units.percent else units.difference(gained, sign=True)
     text = (
-        f"{rival.option} is {abs(rival.loss):.3g} ± {rival.error:.2g} nats {sides} "
-        f"({0.0 - rival.accuracy:+.1f} points) on {evidence.examples} examples, the others as found; tested against "
-        f"{count} alternative{'s' if count > 1 else ''} at {percent} together"
+        f"{rival.option} is {abs(rival.loss):.3g} ± {rival.error:.2g} {sides} ({points}) on {evidence.examples} "
+        f"examples, the others as found; tested against {count} alternative{'s' if count > 1 else ''} at {percent} "
+        "together"
     )
     if local_rival is not None:
         text += f"; with the others at their weights {local_rival} is better, so the answer depends on the others"

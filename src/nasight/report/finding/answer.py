@@ -87,6 +87,8 @@ class FoundValues:
     """In which scores are written."""
     figures: Sequence[str] = ()
     """Further figures of the network that is taken, a line each."""
+    warning: str | None = None
+    """What to know about its score, such as that the most frequent class would score as high."""
 
     @property
     def same(self) -> bool:
@@ -234,6 +236,8 @@ TEMPLATE = """
   </div>
   <div>
     <h2>Take {{ values.taken.name }}</h2>
+    {% if values.figures %}<p class="under">{% for line in values.figures %}{{ line }}<br>{% endfor %}</p>{% endif %}
+    {% if values.warning %}<p class="note">{{ values.warning[:1]|upper }}{{ values.warning[1:] }}.</p>{% endif %}
     <p>{{ "It" if values.taken.parameters else "The best network" }} is trained:
     <span class="code">{{ values.trained }}</span>, the first of {{ values.taken.accuracies|length }}
     seeds, {{ values.epochs|number }} epoch{{ "s" if values.epochs != 1 }} each. To use it on new files:</p>

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from nasight.data import Units
 from nasight.report._charts import axis
 from nasight.report._section import Chart, Section
 from nasight.report._svg import COLORS
@@ -57,6 +58,8 @@ class FrontValues:
     """Of the last rung."""
     take: str
     """A line of Python that takes a point within limits."""
+    units: Units = field(default_factory=Units)
+    """In which scores are written."""
 
     @property
     def front(self) -> list[FrontPoint]:
@@ -65,18 +68,19 @@ class FrontValues:
 
 
 TEMPLATE = """
-<p>Accuracy after {{ values.epochs }} epochs against the number of parameters. On the front are the points to which no
-other is at least as accurate and smaller. The star is the winner of the race. Hollow points left the race earlier:
-their accuracy is an estimate, what they had plus what others gained on average.</p>
+{% set metric = values.units.metric %}
+<p>{{ metric[:1]|upper }}{{ metric[1:] }} after {{ values.epochs }} epochs against the number of parameters. On the
+front are the points to which no other is at least as good and smaller. The star is the winner of the race. Hollow
+points left the race earlier: their {{ metric }} is an estimate, what they had plus what others gained on average.</p>
 <figure>
-  {{ chart("front", "Accuracy against parameters of all that was raced, the front joined", id="chart-front") }}
+  {{ chart("front", "Score against parameters of all that was raced, the front joined: " ~ metric, id="chart-front") }}
   <figcaption>Point at a dot to see its latency and architecture.</figcaption>
 </figure>
 <div class="scroll"><table>
   <thead><tr>
     <th scope="col" class="n">no.</th>
     <th scope="col" class="n">parameters</th>
-    <th scope="col" class="n">accuracy, %</th>
+    <th scope="col" class="n">{{ values.units.axis }}</th>
     <th scope="col" class="n">latency, ms</th>
     <th scope="col">proposed by</th>
     <th scope="col">architecture</th>
@@ -86,7 +90,7 @@ their accuracy is an estimate, what they had plus what others gained on average.
   <tr>
     <th scope="row" class="n">{{ point.number }}</th>
     <td class="n">{{ point.parameters|number }}</td>
-    <td class="n">{{ "≈ " if point.epochs }}{{ point.accuracy|number }}</td>
+    <td class="n">{{ "≈ " if point.epochs }}{{ values.units.number(point.accuracy) }}</td>
     <td class="n">{{ point.latency|number if point.latency is not none else "" }}</td>
     <td class="who">{{ point.proposer }}</td>
     <td class="code arch">{{ point.architecture }}</td>
@@ -99,31 +103,33 @@ their accuracy is an estimate, what they had plus what others gained on average.
 
 def charts(values: FrontValues) -> dict[str, Chart]:
     """Accuracy against parameters: the front joined, the other points, and networks from outside the space."""
-    front = [p for p in values.points if p.best]
+    front, units = [p for p in values.points if p.best], values.units
     others = [p for p in values.points if not p.best and not p.outside]
     outside = [p for p in values.points if p.outside]
     data = []
     if others:
-        data.append(_cloud("other candidates", others, OTHER, "markers"))
+        data.append(_cloud("other candidates", others, units, OTHER, "markers"))
     if outside:
-        data.append(_cloud("not of the space", outside, CONTROL, "markers", symbol="diamond"))
+        data.append(_cloud("not of the space", outside, units, CONTROL, "markers", symbol="diamond"))
     if front:
-        data.append(_cloud("front", front, FRONT, "lines+markers"))
+        data.append(_cloud("front", front, units, FRONT, "lines+markers"))
     counts = [p.parameters for p in values.points]
     wide = bool(counts) and min(counts) > 0 and max(counts) / min(counts) > WIDE
     layout = {
         "xaxis": axis("parameters", zeroline=False, **({"type": "log", "dtick": "D2"} if wide else {})),
-        "yaxis": axis("accuracy, %", zeroline=False),
+        "yaxis": axis(units.axis, zeroline=False),
         "hovermode": "closest",
         "height": 420,
     }
     return {"front": {"data": data, "layout": layout}}
 
 
-def _cloud(name: str, points: Sequence[FrontPoint], color: str, mode: str, symbol: str = "circle") -> dict[str, Any]:
+def _cloud(
+    name: str, points: Sequence[FrontPoint], units: Units, color: str, mode: str, symbol: str = "circle"
+) -> dict[str, Any]:
     return {
         "type": "scatter", "mode": mode, "name": name, "x": [p.parameters for p in points],
-        "y": [p.accuracy for p in points], "text": [_hover(p) for p in points],
+        "y": [units.drawn(p.accuracy) for p in points], "text": [_hover(p, units) for p in points],
         "hovertemplate": "%{text}<extra></extra>", "line": {"color": color, "width": 2.4},
         "marker": {"color": color, "size": [16 if p.winner else 10 for p in points],
                    "line": {"width": 2, "color": color}, "symbol": [_symbol(p, symbol) for p in points]},
@@ -135,12 +141,12 @@ def _symbol(point: FrontPoint, symbol: str) -> str:
     return f"{shape}-open" if point.epochs else shape
 
 
-def _hover(point: FrontPoint) -> str:
+def _hover(point: FrontPoint, units: Units) -> str:
     latency = "" if point.latency is None else f"{point.latency:.2f} ms per example"
     about = f"estimated from {point.epochs} epochs: " if point.epochs else ""
     return hover(
         f"no. {point.number}: {point.proposer}",
-        f"{about}{point.accuracy:.2f} %",
+        f"{about}{units.text(point.accuracy)}",
         f"{point.parameters:,} parameters",
         latency,
         architecture=point.architecture,
@@ -150,7 +156,7 @@ def _hover(point: FrontPoint) -> str:
 SECTION = Section(
     name="front",
     title="Front",
-    heading="Front: accuracy against size",
+    heading="Front: {{ values.units.metric if values else 'score' }} against size",
     values=FrontValues,
     template=TEMPLATE,
     charts=charts,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from nasight.data import Units
 from nasight.report._section import Section
 from nasight.report.finding._candidate import RacedCandidate, proposer_words
 
@@ -68,6 +69,8 @@ class ProposalsValues:
     """The weight-sharing searches."""
     scored: int
     """Architectures that were scored without training."""
+    units: Units = field(default_factory=Units)
+    """In which scores are written."""
 
     @property
     def winner_words(self) -> str:
@@ -106,7 +109,7 @@ proposes: the race decides. A choice is safe where no alternative is as good und
     {% if search.accuracy is none %}
     its arg max is no network.
     {% else %}
-    its arg max has {{ search.accuracy|number }} % with shared weights.
+    its arg max has {{ values.units.text(search.accuracy) }} with shared weights.
     {% endif %}
     {% if search.raced %}
     {% set raced = search.raced %}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
+from nasight.data import Units
 from nasight.report._charts import axis, line
 from nasight.report._section import Chart, Section
 from nasight.report._svg import COLORS
@@ -57,6 +58,8 @@ class FindRaceValues:
     """The standard deviation of an accuracy over seeds, in points; None: unknown."""
     judged_rows: int | None
     """Rows that judge the race; None: unknown."""
+    units: Units = field(default_factory=Units)
+    """In which scores are written."""
 
     @property
     def tables(self) -> list[Sequence[RacedCandidate]]:
@@ -72,7 +75,9 @@ class FindRaceValues:
         high = max(known, default=0.0)
         low = min((a for c in better for a in c.accuracies if a is not None), default=0.0)
         margin = 0.06 * (high - low) or 0.5
-        return (low - margin, high + margin) if known and high - min(known) > FAR * (high - low) else None
+        if not known or high - min(known) <= FAR * (high - low):
+            return None
+        return self.units.drawn(low - margin), self.units.drawn(high + margin)
 
     @property
     def finished(self) -> int:
@@ -88,7 +93,7 @@ TEMPLATE = """
     <th scope="col">proposed by</th>
     <th scope="col" class="n">parameters</th>
     {% for epochs in values.rungs %}
-    <th scope="col" class="n nowrap">{{ epochs }} epoch{{ "s" if epochs != 1 }}, %</th>
+    <th scope="col" class="n nowrap">{{ epochs }} epoch{{ "s" if epochs != 1 }}{{ ", %" if values.units.percent }}</th>
     {% endfor %}
     <th scope="col" class="nowrap">left because</th>
     <th scope="col">architecture</th>
@@ -102,7 +107,7 @@ TEMPLATE = """
       {%- elif c.control %} <span class="tag plain">control</span>{% endif %}</td>
     <td class="n">{{ c.parameters|number }}</td>
     {% for accuracy in c.accuracies %}
-    <td class="n">{{ accuracy|number if accuracy is not none else "" }}</td>
+    <td class="n">{{ values.units.number(accuracy) if accuracy is not none else "" }}</td>
     {% endfor %}
     <td class="nowrap">{{ c.why }}</td>
     <td class="code arch">{{ c.architecture }}</td>
@@ -121,9 +126,9 @@ time for: {{ values.finished }} of the candidates reached the last rung. Control
 </button></p>
 {% endif %}
 <figure>
-  {{ chart("race", "Accuracy of each candidate over the rungs of the race", id="chart-race") }}
+  {{ chart("race", "Score of each candidate over the rungs of the race: " ~ values.units.metric, id="chart-race") }}
   <figcaption>Point at a dot to see who it is and why it left; drag to enlarge a part, double click to go back.
-  Candidates of equal accuracy are drawn beside each other.</figcaption>
+  Candidates of equal {{ values.units.metric }} are drawn beside each other.</figcaption>
 </figure>
 <h3>How well a short training predicts a longer one</h3>
 {% for a in values.agreements %}
@@ -144,8 +149,8 @@ That cannot be told from chance: one that left after {{ a.before }} epochs might
 <p>The race had one rung: there is nothing to compare.</p>
 {% endfor %}
 <p class="note">Only those that went on can be compared, and they were close to each other, which makes tau smaller
-{%- if values.seed_deviation is not none %}. Another seed alone moves an accuracy by about
-{{ values.seed_deviation|number }} points (standard deviation, from the controls){% endif %}.</p>
+{%- if values.seed_deviation is not none %}. Another seed alone moves the {{ values.units.metric }} by about
+{{ values.units.difference(values.seed_deviation) }} (standard deviation, from the controls){% endif %}.</p>
 <h3>All candidates</h3>
 {{ table(values.tables[0]) }}
 {% if values.tables[1] %}
@@ -170,10 +175,11 @@ SCRIPT = """
 
 def charts(values: FindRaceValues) -> dict[str, Chart]:
     """Accuracy over the rungs: the winner, those in the race, the controls, and those that left, fading."""
-    known = [a for c in values.candidates for a in c.accuracies if a is not None]
+    known, units = [a for c in values.candidates for a in c.accuracies if a is not None], values.units
     spread = (max(known) - min(known) if known else 0.0) or 1.0
     floor = (min(known) if known else 0.0) - 0.08 * spread
-    places = _places(values.candidates, floor)
+    raw = _places(values.candidates, floor)
+    places = {key: (x, units.drawn(y)) for key, (x, y) in raw.items()}
     kinds: dict[str, list[RacedCandidate]] = {}
     for candidate in values.candidates:
         kinds.setdefault(_kind(candidate), []).append(candidate)
@@ -187,18 +193,18 @@ def charts(values: FindRaceValues) -> dict[str, Chart]:
     for kind, (name, color, marker, opacity) in looks.items():
         if kind in kinds:
             width = 1.6 if kind != "running" else 2.4
-            trace = _traced(name, kinds[kind], places, values.rungs, color, marker, opacity=opacity, width=width)
+            trace = _traced(name, kinds[kind], places, values.rungs, units, color, marker, opacity=opacity, width=width)
             data.append({**trace, "legendrank": RANKS[kind]})
     for i, control in enumerate(kinds.get("control", ())):
         which = proposer_words(control.proposed_by[0])
         name = f"control: {which}{' (baseline)' if control.role == 'baseline' else ''}"
         marker = {"symbol": "diamond", "size": 9}
         dash, width = ("dash", "dot")[i % 2], 3.0 if control.role == "baseline" else 2.0
-        trace = _traced(name, [control], places, values.rungs, CONTROL, marker, dash=dash, width=width)
+        trace = _traced(name, [control], places, values.rungs, units, CONTROL, marker, dash=dash, width=width)
         data.append({**trace, "legendrank": RANKS["control"]})
     for winner in kinds.get("winner", ()):
         marker = {"symbol": "star", "size": 13}
-        trace = _traced("winner", [winner], places, values.rungs, WINNER, marker, width=4.0)
+        trace = _traced("winner", [winner], places, values.rungs, units, WINNER, marker, width=4.0)
         data.append({**trace, "legendrank": RANKS["winner"]})
     last = len(values.rungs) - 1
     layout = {
@@ -206,7 +212,7 @@ def charts(values: FindRaceValues) -> dict[str, Chart]:
             "", tickvals=list(range(last + 1)), ticktext=[f"{epochs} epochs" for epochs in values.rungs],
             range=[-0.3, last + 0.45], showgrid=False, zeroline=False,
         ),
-        "yaxis": axis("accuracy, %", zeroline=False),
+        "yaxis": axis(values.units.axis, zeroline=False),
         "hovermode": "closest",
         "height": 460,
     }  # fmt: skip
@@ -244,6 +250,7 @@ def _traced(
     candidates: Sequence[RacedCandidate],
     places: Places,
     rungs: Sequence[int],
+    units: Units,
     color: str,
     marker: Mapping[str, Any],
     *,
@@ -259,7 +266,7 @@ def _traced(
                 x, y = places[candidate.number, rung]
                 xs.append(x)
                 ys.append(y)
-                texts.append(_hover(candidate, rung, epochs))
+                texts.append(_hover(candidate, rung, epochs, units))
         xs.append(None)
         ys.append(None)
         texts.append("")
@@ -269,9 +276,9 @@ def _traced(
     }  # fmt: skip
 
 
-def _hover(candidate: RacedCandidate, rung: int, epochs: int) -> str:
+def _hover(candidate: RacedCandidate, rung: int, epochs: int, units: Units) -> str:
     accuracy = candidate.accuracies[rung]
-    how = "its training failed" if accuracy is None else f"{accuracy:.2f} % after {epochs} epochs"
+    how = "its training failed" if accuracy is None else f"{units.text(accuracy)} after {epochs} epochs"
     left = f"left here: {candidate.why}" if candidate.reason and candidate.left_at == rung else ""
     who = f"no. {candidate.number}: {candidate.proposers}{' (control)' if candidate.control else ''}"
     return hover(who, how, left, f"{candidate.parameters:,} parameters", architecture=candidate.architecture)

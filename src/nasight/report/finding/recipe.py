@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from nasight.data import Units
 from nasight.report._section import Section
 
 
@@ -36,31 +37,36 @@ class RecipeValues:
     """Of the trainings by which it was chosen; None: unknown."""
     batch_size: int
     """Examples per step."""
+    images: bool = True
+    """Whether examples are images, which random changes are for."""
+    units: Units = field(default_factory=Units)
+    """In which scores are written."""
 
 
 TEMPLATE = """
 {% set chosen = values.chosen %}
 <p>All networks were trained with a learning rate of <strong>{{ "%g"|format(chosen.lr) }}</strong>, a weight decay of
-<strong>{{ "%g"|format(chosen.weight_decay) }}</strong>, random changes of images:
-<strong>{{ chosen.augmentation }}</strong>, {{ values.batch_size }} examples per step.
+<strong>{{ "%g"|format(chosen.weight_decay) }}</strong>
+{%- if values.images %}, random changes of images: <strong>{{ chosen.augmentation }}</strong>{% endif %},
+{{ values.batch_size }} examples per step.
 {% if values.tried %}
 That was chosen on the space's reference before any candidate was seen, one setting after the other
 {%- if values.epochs %}, by trainings of {{ values.epochs }} epochs{% endif %}:</p>
 <div class="scroll"><table>
   <thead><tr>
-    <th scope="col">random changes</th>
+    {% if values.images %}<th scope="col">random changes</th>{% endif %}
     <th scope="col" class="n">learning rate</th>
     <th scope="col" class="n">weight decay</th>
-    <th scope="col" class="n">accuracy, %</th>
+    <th scope="col" class="n">{{ values.units.axis }}</th>
     <th scope="col"></th>
   </tr></thead>
   <tbody>
   {% for recipe in values.tried %}
   <tr>
-    <td>{{ recipe.augmentation }}</td>
+    {% if values.images %}<td>{{ recipe.augmentation }}</td>{% endif %}
     <td class="n">{{ "%g"|format(recipe.lr) }}</td>
     <td class="n">{{ "%g"|format(recipe.weight_decay) }}</td>
-    <td class="n">{{ recipe.accuracy|number if recipe.accuracy is not none else "failed" }}</td>
+    <td class="n">{{ values.units.number(recipe.accuracy) if recipe.accuracy is not none else "failed" }}</td>
     <td>{% if recipe.chosen %}<span class="tag safe">chosen</span>{% endif %}</td>
   </tr>
   {% endfor %}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from nasight.anatomy import Design
+from nasight.data import Units
 from nasight.report._cell import drawings
 from nasight.report._section import Section
 from nasight.trust import Advice
@@ -56,6 +57,12 @@ class AnswerValues:
     """What to do next."""
     train_command: str
     """The command that trains it."""
+    units: Units = field(default_factory=Units)
+    """In which scores are written."""
+    figures: Sequence[str] = ()
+    """Further figures of the found architecture with the shared weights, a line each."""
+    warning: str | None = None
+    """What to know about the score, such as that the most frequent class would score as high."""
 
     @property
     def symbol(self) -> str:
@@ -79,17 +86,20 @@ TEMPLATE = """
   {% endfor %}
   </div>
   <dl class="facts">
-    <div><dt>accuracy, retrained</dt><dd>
+    {% set units = values.units %}
+    <div><dt>{{ units.metric }}, retrained</dt><dd>
     {% set found = values.retrained %}
     {% if found %}
-      {{ found.mean|number }}{% if found.seeds > 1 %} ± {{ found.spread|number }}{% endif %} %
+      {{ units.number(found.mean) }}{% if found.seeds > 1 %} ± {{ units.number(found.spread) }}{% endif %}
+      {{- " %" if units.percent }}
       <small>{{ found.seeds }} seed{{ "s" if found.seeds > 1 }}, on {{ found.judged_by }}</small>
     {% else %}
       not yet <small class="code">{{ values.train_command }}</small>
     {% endif %}
     </dd></div>
-    <div><dt>accuracy, shared weights</dt><dd>{{ values.shared|number }} %
-      <small>this architecture alone, held-out data; all mixed: {{ values.supernet|number }} %</small></dd></div>
+    <div><dt>{{ units.metric }}, shared weights</dt><dd>{{ units.bare(values.shared) if values.shared is not none }}
+      <small>this architecture alone, held-out data; all mixed:
+      {{ units.bare(values.supernet) if values.supernet is not none }}</small></dd></div>
     <div><dt>size</dt><dd>
     {% if values.parameters %}
       {{ values.parameters|number }} <small>parameters</small>
@@ -101,6 +111,11 @@ TEMPLATE = """
     <div><dt>cost of the search</dt><dd>{{ values.seconds|number(0) }} s</dd></div>
   </dl>
 </div>
+{% if values.figures %}
+<p class="under">With the shared weights, on held-out data:<br>
+{% for line in values.figures %}{{ line }}<br>{% endfor %}</p>
+{% endif %}
+{% if values.warning %}<p class="note">{{ values.warning[:1]|upper }}{{ values.warning[1:] }}.</p>{% endif %}
 {% if values.advice %}
 <h2>What to do</h2>
 <ul class="advice">

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from nasight.anatomy import Design
+from nasight.data import Units
 from nasight.report._cell import drawings
 from nasight.report._charts import DASHES, axis, line
 from nasight.report._section import Chart, Section
@@ -63,6 +64,12 @@ class CompareValues:
     """One for each method."""
     runs: Sequence[ComparedRun]
     """All runs."""
+    units: Units = field(default_factory=Units)
+    """In which their scores are written."""
+
+    def drawn(self, scores: Sequence[float | None]) -> list[float | None]:
+        """Scores as they are drawn."""
+        return [None if score is None else self.units.drawn(score) for score in scores]
 
 
 TEMPLATE = """
@@ -70,8 +77,8 @@ TEMPLATE = """
   <thead><tr>
     <th scope="col">method</th>
     <th scope="col" class="n">runs</th>
-    <th scope="col" class="n">accuracy, shared weights, %</th>
-    <th scope="col" class="n">retrained, %</th>
+    <th scope="col" class="n">{{ values.units.metric }}, shared weights{{ ", %" if values.units.percent }}</th>
+    <th scope="col" class="n">retrained{{ ", %" if values.units.percent }}</th>
     <th scope="col" class="n">entropy</th>
     <th scope="col" class="n">seconds</th>
     <th scope="col">decisions</th>
@@ -81,8 +88,9 @@ TEMPLATE = """
   <tr>
     <th scope="row">{{ method.name }}</th>
     <td class="n">{{ method.seconds|length }}</td>
-    <td class="n">{{ method.accuracy|spread }}</td>
-    <td class="n">{{ method.retrained|spread if method.retrained else "not yet" }}</td>
+    <td class="n">{{ method.accuracy|spread if values.units.percent else values.drawn(method.accuracy)|spread(4) }}</td>
+    <td class="n">{{ (method.retrained|spread if values.units.percent else values.drawn(method.retrained)|spread(4))
+      if method.retrained else "not yet" }}</td>
     <td class="n">{{ method.entropy|spread(3) }}</td>
     <td class="n">{{ method.seconds|spread(1) }}</td>
     <td>
@@ -94,8 +102,8 @@ TEMPLATE = """
   {% endfor %}
   </tbody></table></div>
 <figure>
-  {{ chart("compare", "Discretized accuracy and entropy of the runs over the epochs") }}
-  <figcaption>Accuracy of the arg max with shared weights, and entropy, over the epochs.</figcaption>
+  {{ chart("compare", "Discretized score and entropy of the runs over the epochs") }}
+  <figcaption>{{ values.units.metric }} of the arg max with shared weights, and entropy, over the epochs.</figcaption>
 </figure>
 <div class="grid">
 {% for run in values.runs %}
@@ -120,11 +128,12 @@ def charts(values: CompareValues) -> dict[str, Chart]:
         epochs = [row["epoch"] + 1 for row in run.history]
         for key, place in (("discrete_accuracy", "y"), ("entropy", "y2")):
             known = [row.get(key) for row in run.history]
+            known = values.drawn(known) if place == "y" else known
             look = {"legendgroup": name, "showlegend": place == "y", "line": {"dash": DASHES[i % len(DASHES)]}}
             data.append(line(name, epochs, known, INKS[i % len(INKS)], yaxis=place, **look))
     layout = {
         "xaxis": axis("epoch", anchor="y2"),
-        "yaxis": axis("discretized accuracy, %", domain=[0.54, 1]),
+        "yaxis": axis(f"discretized {values.units.axis}", domain=[0.54, 1]),
         "yaxis2": axis("entropy, nats", domain=[0, 0.46], rangemode="tozero"),
         "hovermode": "x unified",
         "hoversubplots": "axis",

@@ -24,11 +24,13 @@ class ReproduceValues:
     inputs: Sequence[int]
     """The shape of an example."""
     classes: Sequence[str]
-    """The names of the classes."""
+    """The names of the classes, labels or numbers."""
     fingerprint: str
     """A checksum of the data."""
     settings: Mapping[str, Any]
     """Every setting of the run."""
+    noun: str = "classes"
+    """What `classes` names."""
 
 
 TEMPLATE = """
@@ -42,7 +44,8 @@ TEMPLATE = """
   <tr><th scope="row">{{ name }}</th><td>{{ value }}</td></tr>
   {% endfor %}
   <tr><th scope="row">data</th><td>
-    {{ values.data }}, inputs {{ values.inputs|join(" × ") }}, {{ values.classes|length }} classes:
+    {{ values.data }}, inputs {{ values.inputs|join(" × ") }}, {{ values.classes|length }}
+    {{ values.noun[:-1] if values.classes|length == 1 else values.noun }}:
     {{ values.classes[:20]|join(", ") }}{{ ", …" if values.classes|length > 20 }}
   </td></tr>
   <tr><th scope="row">fingerprint</th><td class="code">{{ values.fingerprint }}</td></tr>

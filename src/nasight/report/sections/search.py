@@ -1,4 +1,4 @@
-"""How the search went: accuracy, loss and entropy over the epochs."""
+"""How the search went: score, loss and entropy over the epochs."""
 
 from __future__ import annotations
 
@@ -30,6 +30,11 @@ class SearchValues:
     """Random changes of images, in words; None: not known, or no images."""
 
     @property
+    def units(self) -> Units:
+        """In which scores and losses are written."""
+        return Units.of(self.last)
+
+    @property
     def last(self) -> Mapping[str, Any]:
         """The row of the last epoch."""
         return self.history[-1]
@@ -40,19 +45,19 @@ TEMPLATE = """
 {% if values.last.drop is none %}
 the arg max was no network
 {% else %}
-discretizing cost {{ values.last.drop|number }} points
+discretizing cost {{ values.units.difference(values.last.drop) }}
 {% endif %}
 and the entropy was {{ values.last.entropy|number(3) }} nats per decision.
 {% if values.augmentation %}Random changes of images: {{ values.augmentation }}.{% endif %}</p>
 <figure>
-  {{ chart("search", "Accuracy, loss, drop by discretizing and entropy over the epochs", id="chart-search") }}
+  {{ chart("search", "Score, loss, drop by discretizing and entropy over the epochs", id="chart-search") }}
   <figcaption>Point at an epoch: all four panels show it. Click a name to hide its lines.</figcaption>
 </figure>
 <details><summary>The figures</summary><div class="scroll"><table>
   <thead><tr>
     <th scope="col" class="n">epoch</th>
-    <th scope="col" class="n">supernet, %</th>
-    <th scope="col" class="n">discretized, %</th>
+    <th scope="col" class="n">supernet, {{ values.units.axis if values.units.metric != "accuracy" else "%" }}</th>
+    <th scope="col" class="n">discretized</th>
     <th scope="col" class="n">drop</th>
     <th scope="col" class="n">entropy</th>
   </tr></thead>
@@ -60,9 +65,9 @@ and the entropy was {{ values.last.entropy|number(3) }} nats per decision.
   {% for row in values.history %}
   <tr>
     <th scope="row" class="n">{{ row.epoch + 1 }}</th>
-    <td class="n">{{ row.valid_accuracy|number }}</td>
-    <td class="n">{{ row.discrete_accuracy|number }}</td>
-    <td class="n">{{ row.drop|number }}</td>
+    {% for score in (row.valid_accuracy, row.discrete_accuracy, row.drop) %}
+    <td class="n">{{ values.units.number(score) if score is not none else "" }}</td>
+    {% endfor %}
     <td class="n">{{ row.entropy|number(3) }}</td>
   </tr>
   {% endfor %}
@@ -74,21 +79,35 @@ def charts(values: SearchValues) -> dict[str, Chart]:
     """Accuracy, loss, drop and entropy over the epochs, one above the other: hovering one shows all four."""
     epochs = [row["epoch"] + 1 for row in values.history]
 
+    units = values.units
+
     def of(key: str) -> list[float | None]:
         return [row[key] for row in values.history]
 
+    def scores(key: str) -> list[float | None]:
+        return [None if score is None else units.drawn(score) for score in of(key)]
+
     data = [
-        line(name, epochs, of(f"{key}_{what}"), color, yaxis=place, legendgroup=name, showlegend=place == "y",
+        line(name, epochs, read(f"{key}_{what}"), color, yaxis=place, legendgroup=name, showlegend=place == "y",
              line={"dash": DASHES[i]})
-        for place, what in (("y", "accuracy"), ("y2", "loss"))
+        for place, what, read in (("y", "accuracy", scores), ("y2", "loss", of))
         for i, (name, key, color) in enumerate(CURVES)
     ]  # fmt: skip
-    data.append(line("drop by discretizing, points", epochs, of("drop"), COLORS[3], yaxis="y3", line={"dash": "dot"}))
+    data.append(
+        line(
+            f"drop by discretizing{', points' if units.percent else ''}",
+            epochs,
+            scores("drop"),
+            COLORS[3],
+            yaxis="y3",
+            line={"dash": "dot"},
+        )
+    )
     data.append(line("entropy, nats per decision", epochs, of("entropy"), COLORS[0], yaxis="y4"))
     layout = {
         "xaxis": axis("epoch", anchor="y4"),
-        "yaxis": axis(Units(values.last.get("metric", "accuracy")).axis, domain=[0.76, 1]),
-        "yaxis2": axis("loss, nats", domain=[0.51, 0.73]),
+        "yaxis": axis(units.axis, domain=[0.76, 1]),
+        "yaxis2": axis(units.loss_axis, domain=[0.51, 0.73]),
         "yaxis3": axis("drop", domain=[0.26, 0.48]),
         "yaxis4": axis("entropy", domain=[0, 0.22], rangemode="tozero"),
         "hovermode": "x unified",

@@ -55,6 +55,8 @@ class TrustValues:
     """Of each verdict, in percent."""
     several: bool
     """Whether several seeds were judged together."""
+    loss: str = "nats"
+    """The unit of the loss; nothing where it has none."""
 
     @cached_property
     def weights(self) -> Mapping[str, DecisionWeights]:
@@ -74,7 +76,7 @@ class TrustValues:
 TEMPLATE = """
 <p>Each choice against its alternatives on {{ values.examples|number }} held-out examples, the other decisions as
 found, each verdict at {{ values.level|number(0) }} %. The margin is how much worse (+) or better (−) the nearest
-alternative is, in nats of loss.</p>
+alternative is, in {{ "nats of loss" if values.loss == "nats" else "loss" }}.</p>
 <div class="scroll"><table class="wide-last">
   <thead><tr>
     <th scope="col">decision</th>

@@ -7,7 +7,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from nasight.data import Units, figure_lines
+from nasight.data import Units, figure_lines, majority_warning
 from nasight.errors import RequestError
 from nasight.report import SECTIONS, page
 from nasight.report.finding import (
@@ -67,9 +67,6 @@ def find_page(answer: Answer | str | Path, *, space: Space | None = None, out: s
         raise RequestError(f"the find in {answer.path} is damaged: {error!r}") from error
     title = f"find on {find.result['data']}: what was found, and what it is worth"
     text = page(sections, title=title, subject=quote(str(find.path)))
-    if "metric" in find.result:
-        # Axes and columns of scores are named in one way, so their unit can be put in here.
-        text = text.replace("accuracy, %", Units(find.result["metric"]).axis)
     return write_page(text, find.path if out is None else out)
 
 
@@ -94,8 +91,9 @@ def _answer(find: FinishedFind) -> FoundValues:
         design=find.design(result["architecture"]),
         trained=result["trained"],
         command=f"nasight predict {quote(str(find.path))} FILES",
-        units=Units(result.get("metric", "accuracy")),
+        units=Units.of(result),
         figures=figure_lines(result["figures"]) if result.get("figures") else (),
+        warning=majority_warning(result.get("figures") or {}),
     )
 
 
@@ -117,6 +115,7 @@ def _race(find: FinishedFind) -> FindRaceValues:
         agreements=[_agreement(find, rung) for rung in range(len(find.rungs) - 1)],
         seed_deviation=find.result["race"]["seed_deviation"],
         judged_rows=find.judging_rows(test=False),
+        units=Units.of(find.result),
     )
 
 
@@ -157,6 +156,7 @@ def _front(find: FinishedFind) -> FrontValues | None:
         points=[*points, *(_outside(find, c, c.reached) for c in controls if c.reached is not None)],
         epochs=find.rungs[-1],
         take=f"nasight.studies.finding.Answer({str(find.path)!r}).within(max_params={points[0].parameters})",
+        units=Units.of(find.result),
     )
 
 
@@ -180,6 +180,7 @@ def _proposals(find: FinishedFind) -> ProposalsValues:
         proposers=[_proposer(find, name) for name in names],
         searches=_searches(find),
         scored=find.scored,
+        units=Units.of(find.result),
     )
 
 
@@ -226,6 +227,8 @@ def _recipe(find: FinishedFind) -> RecipeValues:
         tried=tried,
         epochs=None if find.plan is None else find.plan.recipe_epochs,
         batch_size=find.settings["batch_size"],
+        images=len(find.answer.folder.about["data"]["inputs"]) == 3,
+        units=Units.of(find.result),
     )
 
 
@@ -303,6 +306,7 @@ def _reproduce(find: FinishedFind) -> ReproduceValues:
         data=about["data"]["name"],
         inputs=about["data"]["inputs"],
         classes=about["data"]["classes"],
+        noun=Units.of(find.result).noun,
         fingerprint=about["data"]["fingerprint"],
         settings=find.settings,
     )
