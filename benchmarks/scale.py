@@ -15,6 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import psutil
 import torch
 from torch import distributed
 
@@ -22,7 +23,7 @@ from _shared import Flags, save
 from nasight.compute import cluster, current_ranks, map_resumable, process_pool
 from nasight.spaces import load
 
-REPEATS, WORKERS = 20, 2
+REPEATS, WORKERS, ROUNDS = 20, 2, 5
 SUPERNETS: dict[str, tuple[str, dict[str, int]]] = {
     "nasbench201, small": ("nasbench201", {"channels": 8, "cells": 1}),
     "nasbench201, paper": ("nasbench201", {"channels": 16, "cells": 5}),
@@ -68,12 +69,21 @@ def sums(sizes: list[int]) -> list[float]:
     return found
 
 
-def item_seconds(executor: Executor, items: int) -> float:
-    """Seconds per item of work that takes none."""
+def item_ms(executor: Executor, items: int) -> dict[str, float]:
+    """Milliseconds per item of work that takes none, the median of some rounds: on the clock, and of processors."""
     map_resumable(abs, range(WORKERS * 4), executor=executor)
-    start = time.perf_counter()
-    map_resumable(abs, range(items), executor=executor)
-    return (time.perf_counter() - start) / items
+    here, rounds = psutil.Process(), list[tuple[float, ...]]()
+    for _ in range(ROUNDS):
+        start, asked, worked = time.perf_counter(), time.process_time(), _cpu(here)
+        map_resumable(abs, range(items), executor=executor)
+        rounds.append((time.perf_counter() - start, time.process_time() - asked, _cpu(here) - worked))
+    each = (1e3 * median(seconds) / items for seconds in zip(*rounds, strict=True))
+    return dict(zip(("clock", "asking", "workers"), each, strict=True))
+
+
+def _cpu(parent: psutil.Process) -> float:
+    """Processor seconds of the processes that this one started."""
+    return sum(sum(child.cpu_times()[:2]) for child in parent.children(recursive=True))
 
 
 def main() -> None:
@@ -83,14 +93,14 @@ def main() -> None:
     weights = {name: shared_weights(*what) for name, what in SUPERNETS.items()}
     taken = dict(zip(weights, sums(list(weights.values())), strict=True))
     with process_pool(WORKERS) as pool:
-        in_pool = item_seconds(pool, given.items)
+        in_pool = item_ms(pool, given.items)
     with cluster(f"local:{WORKERS}") as executor:
         assert executor is not None
-        in_cluster = item_seconds(executor, given.items)
+        in_cluster = item_ms(executor, given.items)
     found = {
         "load": os.getloadavg()[0],
         "sums": {name: {"weights": weights[name], "ms": 1e3 * taken[name]} for name in weights},
-        "items": {"processes": 1e3 * in_pool, "dask": 1e3 * in_cluster},
+        "items": {"processes": in_pool, "dask": in_cluster},
     }
     print(f"load of the machine while this ran: {found['load']:.1f}")
     for name, values in found["sums"].items():  # type: ignore[attr-defined]
@@ -98,7 +108,8 @@ def main() -> None:
             f"{name:20} {4 * values['weights'] / 1e6:6.2f} MB per step, added up by two ranks in {values['ms']:.1f} ms"
         )
     for name, ms in found["items"].items():  # type: ignore[attr-defined]
-        print(f"{name:20} {ms:.2f} ms per item beyond its work")
+        cpu = f"{ms['asking']:.2f} ms of the asking process, {ms['workers']:.2f} of the workers"
+        print(f"{name:20} {ms['clock']:.2f} ms per item beyond its work (processors: {cpu})")
     save(given, found)
 
 

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import cluster_work
 import dask
@@ -16,13 +17,10 @@ import pytest
 from ranks import until
 
 from command import run
-from nasight.anatomy import read_cells
 from nasight.compute import ClusterExecutor, _cluster, cluster, map_resumable
 from nasight.compute._packed import packed
 from nasight.data import SentData, load
 from nasight.errors import RequestError, RunError
-from nasight.kernels import score
-from nasight.studies import Protocol, compare_cells, find
 from nasight.training import load_trained, train_seeds
 
 pytestmark = pytest.mark.slow
@@ -124,37 +122,42 @@ def test_what_a_worker_gets_is_small_whatever_the_data(data_folder: Path) -> Non
     assert sent.load().fingerprint == data.fingerprint
 
 
-def test_scores_and_cells_are_the_same_on_a_cluster(executor: ClusterExecutor, rows: Path, tmp_path: Path) -> None:
-    given = {"space": "mlp", "metrics": "naswot", "data": rows, "sample": 20, "batch": 16, "size": {"width": 8}}
-    assert score(executor=executor, **given).values == score(workers=1, **given).values  # type: ignore[arg-type]
-    design = read_cells("|nor_conv_1x1~0|+|skip_connect~0|none~1|+|skip_connect~0|none~1|skip_connect~2|")
-    protocol = Protocol(epochs=1, channels=4, cells=1, examples=40, test_examples=40)
-    curves = [
-        compare_cells([design], rows, protocol=protocol, seeds=(0, 1), **how).trainings  # type: ignore[arg-type]
-        for how in ({"executor": executor, "out": tmp_path / "cells"}, {"workers": 1})
-    ]
-    assert [t.curve for t in curves[0]] == [t.curve for t in curves[1]]
+CELL = "|nor_conv_1x1~0|+|skip_connect~0|none~1|+|skip_connect~0|none~1|skip_connect~2|"
+COMMANDS = {
+    "score": "--space mlp --width 8 --metric naswot --data ROWS --sample 20 --batch 16",
+    "cell": f"{CELL} --data ROWS --variants 1 --kind operations --seeds 1 --epochs 1 --channels 4 --examples 40 "
+    "--test-examples 40",
+    "train": "--space mlp --arch relu,relu,relu/0,0 --width 8 --data ROWS --preset tiny --epochs 1 --seeds 2",
+    "find": "--space mlp --data ROWS --trainings 21 --epochs 1 --seed 1",
+    "table race": "--methods rs --trials 30",
+}
 
 
-def test_a_find_on_a_cluster_ends_where_one_here_does(executor: ClusterExecutor, rows: Path, tmp_path: Path) -> None:
-    given = {"space": "mlp", "trainings": 32, "epochs": 1, "seed": 1}
-    away = find(rows, out=tmp_path / "away", executor=executor, workers=2, **given)  # type: ignore[arg-type]
-    here = find(rows, out=tmp_path / "here", workers=1, **given)  # type: ignore[arg-type]
-    for key in ("architecture", "accuracies", "interval", "take"):
-        assert away.result[key] == here.result[key]
-    assert json.loads((tmp_path / "away/searches/0-0/result.json").read_text())["run"].startswith(str(tmp_path))
-
-
-def test_a_race_through_the_command_takes_the_address(
-    executor: ClusterExecutor, data_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_with_the_address_of_a_cluster_finds_what_it_finds_in_one_process(
+    executor: ClusterExecutor, rows: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     address = executor.client.scheduler.address
     assert address.startswith("tcp://127.0.0.1:")
-    race = ["table", "race", "--methods", "rs", "--trials", "30", "--json"]
-    assert run(*race, "--cluster", address) == 0
-    away = json.loads(capsys.readouterr().out)
-    assert run(*race, "--processes", "1") == 0
-    assert away == json.loads(capsys.readouterr().out)
+    given = [*command.split(), *COMMANDS[command].replace("ROWS", str(rows)).split(), "--json"]
+    alone = ["--processes" if command == "table race" else "--workers", "1"]
+    found = []
+    for name, how in (("away", ["--cluster", address]), ("here", alone)):
+        place = [] if command == "table race" else ["--out", str(tmp_path / name)]
+        assert run(*given, *how, *place) == 0
+        found.append(plain(json.loads(capsys.readouterr().out)))
+    assert found[0] == found[1]
+    if command == "find":
+        kept = json.loads((tmp_path / "away/searches/0-0/result.json").read_text())
+        assert kept["run"].startswith(str(tmp_path))
+
+
+def plain(value: Any) -> Any:
+    """What a command found, without times and places."""
+    if isinstance(value, dict):
+        left_out = ("seconds", "run", "out", "page", "front", "latency", "workers", "svg", "curves")
+        return {key: plain(each) for key, each in value.items() if key not in left_out}
+    return [plain(each) for each in value] if isinstance(value, list) else value
 
 
 def test_addresses_that_are_none_are_refused(

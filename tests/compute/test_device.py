@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,7 @@ import pytest
 import torch
 from torch import nn
 
+from command import run as run_command
 from nasight import studies
 from nasight.anatomy import hessian_spectrum, landscape
 from nasight.compute import LossScale, choose_device, moved_note, to_device, to_host
@@ -271,24 +275,80 @@ def _in_steps(ledger: fakegpu.Ledger) -> int:
 
 
 @pytest.mark.slow
-def test_explain_rank_cells_and_find_on_a_device_say_what_they_say_on_the_cpu(tmp_path: Path) -> None:
+def test_explain_rank_and_cells_on_a_device_say_what_they_say_on_the_cpu(tmp_path: Path) -> None:
     how: dict[str, Any] = {"preset": "tiny", "epochs": 1, "examples": 120, "size": {"width": 8}, "arch_lr": 0.1}
     run = studies.search("mlp", "gaea-darts", "digits", out=tmp_path / "run", device="cpu", **how)
     near = studies.explain(run, device="cpu", examples=40).to_dict()
     (run.path / "trust.json").unlink()
+    sampled: dict[str, Any] = {"sample": 4, "epochs": 1, "metrics": ("naswot", "knas"), "examples": 60}
+    ranked = studies.rank(run, device="cpu", **sampled)
+    shutil.rmtree(run.path / "resolve")
     design, protocol = studies_design(), studies.Protocol(epochs=1, channels=4, cells=1, examples=64, test_examples=32)
     cells = studies.compare_cells([design], "digits", protocol=protocol, seeds=(0,), workers=1, device="cpu")
-    answer = studies.find("digits", trainings=21, epochs=1, out=tmp_path / "near", space="mlp", device="cpu", workers=1)
     with fakegpu.present() as device:
         far = studies.explain(run, device=str(device), examples=40).to_dict()
         for one, two in zip(near["decisions"], far["decisions"], strict=True):
             assert (two["choice"], two["verdict"]) == (one["choice"], one["verdict"])
             assert two["margin"] == pytest.approx(one["margin"], abs=1e-5)
-        again = studies.compare_cells([design], "digits", protocol=protocol, seeds=(0,), device=str(device))
-        assert again.trainings[0].loss == pytest.approx(cells.trainings[0].loss, rel=1e-4)
-        found = studies.find("digits", trainings=21, epochs=1, out=tmp_path / "far", space="mlp", device=str(device))
-    assert found.result["architecture"] == answer.result["architecture"]
-    assert found.result["better"] == answer.result["better"]
+        again = studies.rank(run, device=str(device), **sampled)
+        assert (again.architectures, again.accuracies) == (ranked.architectures, ranked.accuracies)
+        for name, values in ranked.predictions.items():
+            assert again.predictions[name] == pytest.approx(values, rel=1e-4), name
+        told = studies.compare_cells([design], "digits", protocol=protocol, seeds=(0,), device=str(device))
+        assert told.trainings[0].loss == pytest.approx(cells.trainings[0].loss, rel=1e-4)
+
+
+@pytest.mark.slow
+def test_a_find_on_a_device_that_goes_on_on_the_cpu_says_so_and_finds_what_one_on_the_cpu_does(tmp_path: Path) -> None:
+    how: dict[str, Any] = {"trainings": 21, "epochs": 1, "space": "mlp", "workers": 1}
+    digits = load("digits")
+    rows = (digits.train_x[:300].numpy(), digits.train_y[:300].numpy())
+    answer = studies.find(rows, out=tmp_path / "near", device="cpu", **how)
+
+    def leave(event: str, values: Mapping[str, Any]) -> None:
+        if values.get("stage") == "answer":
+            raise KeyboardInterrupt
+
+    stopped = pytest.raises(KeyboardInterrupt, match="stopped; resume with: nasight find --resume")
+    with fakegpu.present() as device, stopped:
+        studies.find(rows, out=tmp_path / "far", device=str(device), progress=leave, **how)
+    told = list[str]()
+    listen = lambda event, values: told.append(values.get("text", ""))  # noqa: E731
+    found = studies.resume_find(tmp_path / "far", data=rows, device="cpu", progress=listen)
+    assert told[0] == moved_note("fakegpu:0", "cpu")
+    for key in ("architecture", "better", "recipe"):
+        assert found.result[key] == answer.result[key]
+
+
+def test_the_kernel_of_a_finite_network_is_the_same_on_a_device(capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["kernel", "--activations", "relu,tanh", "--samples", "12", "--width", "16", "--json"]
+    with fakegpu.present() as device:
+        assert [run_command(*given, "--device", name) for name in ("cpu", str(device))] == [0, 0]
+    near, far = (json.loads(line)["finite"] for line in capsys.readouterr().out.splitlines())
+    assert far == pytest.approx(near, rel=1e-9)
+
+
+@pytest.mark.slow
+def test_a_search_without_training_goes_on_on_another_device_and_says_so(tmp_path: Path) -> None:
+    how: dict[str, Any] = {
+        "preset": "tiny",
+        "candidates": 6,
+        "top": 2,
+        "epochs": 1,
+        "examples": 64,
+        "size": {"width": 8},
+    }
+    near = studies.search("mlp", "naswot", "digits", out=tmp_path / "near", device="cpu", **how)
+
+    class Leaves(Notes):
+        def note(self, text: str) -> None:
+            raise KeyboardInterrupt
+
+    with fakegpu.present() as device, pytest.raises(KeyboardInterrupt):
+        studies.search("mlp", "naswot", "digits", out=tmp_path / "far", device=str(device), progress=Leaves(), **how)
+    again = studies.resume(tmp_path / "far", progress=(notes := Notes()))
+    assert notes.said[0] == moved_note("fakegpu:0", "cpu")
+    assert again.result["architecture"] == near.result["architecture"]
 
 
 def studies_design() -> Any:

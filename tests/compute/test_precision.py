@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from waits import SIZES, engine, step, values
+from waits import SIZES, chosen, engine, step, values
 
 from nasight.compute import autocast
+from nasight.data import load as load_data
 from nasight.errors import RequestError
-from nasight.spaces import load
+from nasight.studies import find
 from nasight.training import Trainer, train
 from nasight.training._train import make_job
 
@@ -21,7 +24,7 @@ CPU = torch.device("cpu")
 @pytest.mark.parametrize("space", SIZES)
 @pytest.mark.parametrize("path", ["fast", "plain"])
 def test_both_paths_of_a_supernet_in_bf16_are_near_those_in_32_bits(space: str, path: str) -> None:
-    found = load(space)
+    found, _, _ = chosen(space)
     torch.manual_seed(0)
     supernet = found.supernet((1, 8, 8), 10, path=path, **SIZES[space])
     weights = {group.name: group.uniform().requires_grad_() for group in found.groups()}
@@ -46,7 +49,8 @@ def test_a_step_in_bf16_goes_the_way_of_the_one_in_32_bits_and_keeps_all_in_floa
     step(exact)
     step(rounded)
     ends = values(exact), values(rounded)
-    assert all(value.dtype == torch.float32 for value in ends[1].values())
+    start = {name: value for name, value in start.items() if name.split(".")[-1] != "num_batches_tracked"}
+    assert all(ends[1][name].dtype == torch.float32 for name in start)
     ways = [torch.cat([(end[name] - start[name]).flatten() for name in start]) for end in ends]
     assert not torch.equal(*ways)
     assert float(torch.cosine_similarity(ways[0], ways[1], dim=0)) > 0.5
@@ -73,3 +77,21 @@ def test_what_cannot_be_in_16_bits_is_refused_in_a_sentence() -> None:
         engine("mlp", "darts-2nd", "bilevel", "cpu", precision="bf16")
     with pytest.raises(RequestError, match="precision must be one of 32, bf16, 16, got 'half'"):
         engine("mlp", "darts", "bilevel", "cpu", precision="half")
+
+
+@pytest.mark.slow
+def test_a_find_in_bf16_trains_and_searches_in_it(tmp_path: Path) -> None:
+    digits = load_data("digits")
+    rows = (digits.train_x[:300].numpy(), digits.train_y[:300].numpy())
+    answer = find(rows, out=tmp_path, space="mlp", trainings=21, epochs=1, workers=1, precision="bf16")
+    kept = [*tmp_path.glob("searches/*/run.json"), *tmp_path.glob("trainings/*/run.json")]
+    assert len(kept) > 4
+    assert {json.loads(path.read_text())["settings"]["precision"] for path in kept} == {"bf16"}
+    assert answer.accuracy > 30
+
+
+def test_a_find_refuses_a_precision_that_its_device_or_method_has_not(tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match="precision 16 is for GPUs"):
+        find("digits", budget="1m", out=tmp_path / "a", device="cpu", precision="16")
+    with pytest.raises(RequestError, match="'darts-2nd' takes differences of gradients, which need precision 32"):
+        find("digits", budget="1m", out=tmp_path / "a", device="cpu", precision="bf16", method="darts-2nd")

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import fakegpu
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from nasight.compute import to_host
 from nasight.data import Dataset, load
@@ -21,13 +22,36 @@ from nasight.searching._engine import Engine
 from nasight.searching._loop import chosen_space
 from nasight.searching._settings import resolve
 from nasight.searching.methods import check_fit
+from nasight.spaces import Choice, Space
 
 SIZES = {
     "nasbench201": {"channels": 4, "cells": 1},
     "nasbench1shot1-1": {"channels": 4, "cells": 1},
     "mlp": {"width": 8},
     "darts": {"channels": 4, "cells": 3},
+    "own model": {},
 }
+
+
+class Own(nn.Module):
+    """A model as a user writes it: options with and without weights, and a batch norm with running statistics."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4))
+        self.middle = Choice(
+            {"conv": nn.Conv2d(4, 4, 3, padding=1), "pool": nn.AvgPool2d(3, 1, 1), "same": nn.Identity()}
+        )
+        self.act = Choice({"relu": nn.ReLU(), "tanh": nn.Tanh()})
+        self.last = nn.Linear(4, 10)
+
+    def forward(self, x: Tensor) -> Tensor:
+        found: Tensor = self.last(self.act(self.middle(self.first(x))).mean((2, 3)))
+        return found
+
+
+def chosen(space: str) -> tuple[Space, str, dict[str, Any]]:
+    return chosen_space(Own if space == "own model" else space, None, none=None)
 
 
 @cache
@@ -38,7 +62,7 @@ def digits() -> Dataset:
 def engine(space: str, method: str, objective: str, device: object, **settings: object) -> Engine:
     """A search that has begun; the rate of the architecture is given, so that it need not be measured first."""
     row = METHODS[method]
-    found, name, options = chosen_space(space, None, none=None)
+    found, name, options = chosen(space)
     given = {"epochs": 3, "warmup": 0, "examples": 120, "batch_size": 8, "arch_lr": 0.05, "size": SIZES[space]}
     resolved = resolve(
         row,
@@ -57,7 +81,7 @@ def engine(space: str, method: str, objective: str, device: object, **settings: 
 
 def objectives(space: str, method: str) -> list[str]:
     """Those of a method that a space can have; empty where the two do not fit."""
-    row, (found, _, _) = METHODS[method], chosen_space(space, None, none=None)
+    row, (found, _, _) = METHODS[method], chosen(space)
     try:
         check_fit(row, found, None)
     except RequestError:

@@ -149,7 +149,7 @@ def test_a_stopped_search_keeps_its_limit_and_ends_as_one_that_was_not(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("nasight.searching._loop.constrained", stop)
+        patch.setattr("nasight.searching._agreement.constrained", stop)
         with pytest.raises(KeyboardInterrupt):
             tiny("stopped", max_params=6_000)
     assert not Run(tmp_path / "stopped").finished

@@ -165,7 +165,7 @@ def _local(distributed: Any, address: str) -> Iterator[Any]:
         "host": "127.0.0.1",
         "dashboard_address": "127.0.0.1:0",
         "memory_limit": 0,
-        "silence_logs": logging.CRITICAL,
+        "silence_logs": logging.CRITICAL + 1,  # what is lost is told by `_told`
     }
     with distributed.LocalCluster(**settings) as started, distributed.Client(started, set_as_default=False) as client:
         yield client

@@ -223,6 +223,9 @@ class Engine:
                 log_theta = geometry.log_weights(self.params, self.theta_groups)
             drawn = self.relaxation.weights(theta, log_theta, context)
             drawn = drawn if learn else {name: weights.detach() for name, weights in drawn.items()}
+            if not self.slices.whole:
+                # A node for each slice: its gradients are added up there first, as ranks do it.
+                drawn = {name: weights.view_as(weights) for name, weights in drawn.items()}
             if any(is_device(weights.device) for weights in drawn.values()):
                 return Placed(drawn, self.known)
             return placed(drawn, self.device)

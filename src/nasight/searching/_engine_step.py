@@ -52,11 +52,12 @@ class EngineStep:
 
     def loss(self, stream: str, *, learn: bool, record: bool = True) -> Tensor:
         engine = self._engine
-        weights = engine.relaxed(self.epoch, generator=self._chance(stream), learn=learn)
         skip_zeros = engine.relaxation.skip_zeros if learn else None
         losses = []
         running = RunningStatistics(engine.supernet, engine.slices)
         for part, x, y in self._slices(stream):
+            # The same draw for each slice, in a graph of its own, so that one process rounds sums as ranks do.
+            weights = engine.relaxed(self.epoch, generator=self._chance(stream), learn=learn)
             logits = engine.passed(x, weights, skip_zeros=skip_zeros, **self._dropout(stream, part.number))
             loss = engine.task.loss(logits, y)
             losses.append(loss if engine.slices.whole else part.share * loss)
