@@ -1,7 +1,7 @@
 """Peak memory of commands over large files, and what random changes nobody asked for cost on digits.
 
     python benchmarks/own_data.py --part memory
-    python benchmarks/own_data.py --part digits
+    python benchmarks/own_data.py --part digits [--preset tiny]
 
 The first runs `nasight` under `/usr/bin/time -v`, over 200,000 color images of 32x32 pixels (586 MiB) and over 250,000
 of 64x64 (2,930 MiB). The second trains one cell on the 1,437 embedded digits, given as a file, with the random changes
@@ -58,7 +58,7 @@ def memory(folder: Path, quick: bool) -> list[dict[str, Any]]:
     for name, (rows, side, commands) in FILES.items():
         rows = 1000 if quick else rows
         if not (folder / name).exists():
-            # Another process: what a child of this one is said to have held begins with what this one holds.
+            # In another process, so that this one stays small beside what it measures.
             writer = get_context("spawn").Process(target=write_images, args=(folder / name, rows, side))
             writer.start()
             writer.join()
@@ -70,7 +70,7 @@ def memory(folder: Path, quick: bool) -> list[dict[str, Any]]:
     return found
 
 
-def digits(folder: Path, seeds: int, quick: bool) -> dict[str, list[float]]:
+def digits(folder: Path, preset: str, seeds: int, quick: bool) -> dict[str, list[float]]:
     """Test accuracy of every seed, by the random changes."""
     folder.mkdir(parents=True, exist_ok=True)
     known = load("digits")
@@ -79,7 +79,7 @@ def digits(folder: Path, seeds: int, quick: bool) -> dict[str, list[float]]:
     arrays = {"x": known.train_x, "y": known.train_y, "x_test": known.test_x, "y_test": known.test_y}
     np.savez(folder / "digits.npz", **{name: array.numpy() for name, array in arrays.items()})
     found: dict[str, list[float]] = {changes: [] for changes in CHANGES}
-    how: dict[str, Any] = {"preset": "small", "threads": 1} | ({"epochs": 1, "examples": 200} if quick else {})
+    how: dict[str, Any] = {"preset": preset, "threads": 1} | ({"epochs": 1, "examples": 200} if quick else {})
     for seed in range(seeds):
         for changes, accuracies in found.items():
             done = train("nasbench201", CELL, str(folder / "digits.npz"), augment=changes, seed=seed, **how)
@@ -93,12 +93,17 @@ def digits(folder: Path, seeds: int, quick: bool) -> dict[str, list[float]]:
 def main() -> None:
     flags = Flags(__doc__, "own_data", seeds=8, work="runs/own-data")
     flags.add_argument("--part", choices=("memory", "digits"), default="digits", help="which (default digits)")
+    flags.add_argument("--preset", choices=("tiny", "small"), default="small", help="of the trainings (default small)")
     given = flags.read(seeds=1)
     found = parts_so_far(given.out)
     if given.part == "memory":
         found["memory"] = memory(given.work_folder, given.quick)
     else:
-        found["digits"] = digits(given.work_folder, given.seeds, given.quick)
+        several = {
+            **found.get("digits", {}),
+            given.preset: digits(given.work_folder, given.preset, given.seeds, given.quick),
+        }
+        found["digits"] = several
     save(given, found)
 
 

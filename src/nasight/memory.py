@@ -24,6 +24,13 @@ def check_room(size: int, what: str) -> None:
         raise RequestError(f"{what} needs {bytes_text(size)} of memory, and {bytes_text(room)} are free")
 
 
+def check_mapped(size: int, what: str) -> None:
+    """Refuse a file that is mapped, not read, where the process may not have so many addresses (`ulimit -v`)."""
+    room = _limit()
+    if room is not None and size > KEPT * room:
+        raise RequestError(f"{what} needs {bytes_text(size)} of memory addresses, and {bytes_text(room)} are free")
+
+
 def bytes_text(size: int) -> str:
     """A number of bytes with a unit.
 

@@ -47,6 +47,18 @@ def _stop(row: Any) -> None:
     raise KeyboardInterrupt
 
 
+class StopLater:
+    """A find that is interrupted at its so-manieth event."""
+
+    def __init__(self, events: int) -> None:
+        self.left = events
+
+    def __call__(self, *_: Any, **__: Any) -> None:
+        self.left -= 1
+        if not self.left:
+            raise KeyboardInterrupt
+
+
 BASES = (
     Base(
         "search",
@@ -67,6 +79,7 @@ BASES = (
     Base("select", (("select", "--resume", "RUN"),)),
     Base("score", (("score", "--resume", "RUN", "--workers", "1"),)),
     Base("find", (("find", "--resume", "RUN"), ("predict", "RUN", "DATA"))),
+    Base("half-find", (("find", "--resume", "RUN"), ("predict", "RUN", "DATA"))),
     Base("race", (), (_race,)),
     Base("landscape", (), (_landscape,)),
     Base("variants", (), (_variants,)),
@@ -95,6 +108,9 @@ def make_bases(place: Path) -> None:
     small = np.load(data_file(place))
     find(str(data_file(place)), out=place / "find", trainings=26, epochs=1, workers=1)
     assert len(small["x"])
+    with contextlib.suppress(KeyboardInterrupt):
+        find(str(data_file(place)), out=place / "half-find", trainings=26, epochs=1, workers=1, progress=StopLater(12))
+    assert not (place / "half-find" / "result.json").exists()
     for make, name in ((_race, "race"), (_landscape, "landscape"), (_variants, "variants")):
         make(place / name)
 

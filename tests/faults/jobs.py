@@ -129,14 +129,6 @@ def _resolve(out: Path) -> None:
     retrain(run, texts, rows(), epochs=1)
 
 
-def _find(out: Path) -> None:
-    if (out / "run.json").is_file():
-        nasight.resume_find(out, data=rows(), space=None)
-    else:
-        data = (rows().train_x.flatten(1).float(), rows().train_y)
-        nasight.find(data, out=out, trainings=26, epochs=1, workers=1)
-
-
 def _find_vectors(out: Path) -> None:
     data = (rows().train_x.flatten(1).float(), rows().train_y)
     if (out / "run.json").is_file():

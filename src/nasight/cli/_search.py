@@ -264,7 +264,7 @@ def _summary(run: Run) -> str:
         *([f"  warning      {warning}"] if warning else []),
         f"  supernet     {units.text(last['valid_accuracy'])} on the same data, all architectures mixed "
         f"(discretizing cost {units.difference(last['drop'])})"
-        if last["drop"] is not None
+        if last.get("drop") is not None
         else f"  supernet     {units.text(last['valid_accuracy'])} on the same data",
         f"  entropy      {result['entropy']:.3f} nats per decision, of {_most(run):.3f} at the start",
         *_limit(result),

@@ -98,7 +98,7 @@ def _of_jsonl(path: Path) -> Columns:
             continue
         try:
             row = json.loads(line)
-        except (json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             raise RequestError(f"line {number} of {path} is not JSON ({str(error)[:80]})") from error
         if not isinstance(row, dict):
             raise RequestError(f"line {number} of {path} must be an object, got {line.strip()[:40]}")

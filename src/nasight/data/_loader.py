@@ -17,6 +17,8 @@ from nasight.errors import RequestError
 from nasight.reproducible import generator_for, seeded
 
 Transform = Callable[[Tensor], Tensor]
+COUNTED_BYTES = 4 << 20
+"""Pixels that are counted at once."""
 
 
 class Loader:
@@ -282,7 +284,8 @@ def _statistics(x: Tensor, rows: Tensor | None = None) -> tuple[Tensor, Tensor]:
     if x.dtype == torch.uint8:
         # A histogram is exact, and needs no float copy of the images.
         counts = torch.zeros(x.shape[1], 256, dtype=torch.int64)
-        for piece in chunks(x, rows):
+        # To count, torch makes eight bytes of each: small pieces keep that small.
+        for piece in chunks(x, rows, most=max(1, COUNTED_BYTES // x[0].numel())):
             counts += torch.stack([torch.bincount(channel.flatten(), minlength=256) for channel in piece.unbind(1)])
         shares = counts.double() / counts.sum(1, keepdim=True)  # (c, 256)
         values = torch.arange(256, dtype=torch.float64) / 255

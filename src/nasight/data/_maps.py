@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nasight.errors import RunError
+from nasight.memory import check_mapped
 
 CHUNK_BYTES = 32 << 20
 """What is read at once where a whole array is looked through."""
@@ -80,6 +81,7 @@ def open_map(path: str | Path) -> Tensor:
     tensor([[4., 5.],
             [0., 1.]])
     """
+    check_mapped(Path(path).stat().st_size, f"{path}")
     array = np.load(path, mmap_mode="c", allow_pickle=False)
     tensor = torch.from_numpy(array)
     address = tensor.untyped_storage().data_ptr()

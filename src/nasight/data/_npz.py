@@ -20,7 +20,7 @@ from nasight.data._cache import Site, cached, signature
 from nasight.data._dataset import Dataset
 from nasight.data._maps import CHUNK_BYTES, open_map
 from nasight.errors import RequestError
-from nasight.memory import bytes_text, check_room
+from nasight.memory import bytes_text, check_mapped, check_room
 from nasight.notes import progress
 
 KEYS = ("x", "y", "x_test", "y_test")
@@ -56,6 +56,7 @@ def check_members(handle: BinaryIO, path: Path, keys: Sequence[str]) -> None:
                 total += entry.file_size
     # What is larger than this is not read whole but mapped.
     check_room(min(2 * total, 4 * MAPPED_BYTES), f"{path}")
+    check_mapped(total, f"{path}")
     handle.seek(0)
 
 

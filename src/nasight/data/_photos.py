@@ -104,7 +104,7 @@ def _fill(site: Site, listed: PhotoList, resolution: int | None, fit: str, stric
             if not len(labels):
                 raise RequestError(f"no photo of the {part} part of {listed.root} can be read")
             np.save(site.folder / f"{part}_y.npy", labels)
-    summary = _summary(listed, seen, shape, fit, len(broken), resolution)
+    summary = _summary(listed, seen, shape, fit, {path for path, _ in broken}, resolution)
     return {"broken": broken, "summary": summary, "test": "test" in parts}
 
 
@@ -185,10 +185,11 @@ def _shape(seen: list[Probe], resolution: int | None) -> tuple[int, int, int]:
 
 
 def _summary(
-    listed: PhotoList, seen: list[Probe], shape: tuple[int, ...], fit: str, broken: int, asked: int | None
+    listed: PhotoList, seen: list[Probe], shape: tuple[int, ...], fit: str, broken: set[str], asked: int | None
 ) -> str:
     """One line: how many photos, of which classes and sizes, and what became of them."""
-    counts = Counter(label for _, label in listed.train + listed.test)
+    train, test = ([label for path, label in part if str(path) not in broken] for part in (listed.train, listed.test))
+    counts = Counter(train + test)
     named = [f"{name} {counts[label]:,}" for label, name in enumerate(listed.classes)]
     if len(named) > NAMED:
         named = [*named[: NAMED - 1], "..."]
@@ -199,9 +200,9 @@ def _summary(
     same = all((head.height, head.width) == shape[1:] for head in seen)
     said = "" if asked or same else "; --resolution N for another size"
     became = "" if same else f", brought to {shape[2]}x{shape[1]} ({fit}{said})"
-    total = f"{len(listed.train) + len(listed.test):,} photos"
-    total += f" ({len(listed.test):,} of them to judge)" if listed.test else ""
-    skipped = f", {broken:,} broken left out" if broken else ""
+    total = f"{len(train) + len(test):,} photos"
+    total += f" ({len(test):,} of them to judge)" if test else ""
+    skipped = f", {len(broken):,} broken left out" if broken else ""
     kind = "gray" if shape[0] == 1 else "color"
     return f"{total} in {len(named)} classes ({', '.join(named)}), {sizes}, {kind}{became}{skipped}".replace(
         f"in {len(named)} classes", f"in {len(listed.classes)} classes"

@@ -16,8 +16,9 @@ from nasight.runs._files import (
     write_json,
 )
 from nasight.runs._folder import RunFolder, versions
+from nasight.runs._journal_schema import JournalLine
 from nasight.runs._parcel import Parcel, parcel
-from nasight.runs._schemas import JournalLine, ScoreLine, ScoreRequest, TrialsFile
+from nasight.runs._schemas import ScoreLine, ScoreRequest, TrialsFile, TrustFile
 from nasight.runs._together import same_data, writing
 from nasight.runs._weights import check_weights, load_optimizer, load_weights
 
@@ -29,6 +30,7 @@ __all__ = [
     "ScoreLine",
     "ScoreRequest",
     "TrialsFile",
+    "TrustFile",
     "append",
     "check_inside",
     "check_weights",

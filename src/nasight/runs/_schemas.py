@@ -33,6 +33,13 @@ class DataPart(File):
     classes: Annotated[list[str], Field(max_length=2**20)] = []
 
 
+class NetworkData(DataPart):
+    """The data of a run that has a network: the shape of an example, and a name for each output."""
+
+    inputs: Annotated[list[Size], Field(min_length=1, max_length=8)]
+    classes: Annotated[list[str], Field(min_length=1, max_length=2**20)]
+
+
 class RunFile(File):
     """run.json: what was asked for."""
 
@@ -57,9 +64,16 @@ class WithData(WithSettings):
     data: DataPart
 
 
-class TrainFile(WithData):
+class SearchFile(WithSettings):
+    """run.json of a search."""
+
+    data: NetworkData
+
+
+class TrainFile(WithSettings):
     """run.json of a training."""
 
+    data: NetworkData
     space: str
     architecture: str
     seed: Count
@@ -90,6 +104,31 @@ class StateFile(CheckpointPart):
 
     before: CheckpointPart | None = None
     result: Digest | None = None
+
+
+class AlternativePart(File):
+    option: str
+    architecture: str
+    loss: float
+    error: float
+    accuracy: float
+    local_loss: float
+    local_error: float
+
+
+class EvidencePart(File):
+    name: str
+    choice: str
+    examples: Count
+    local_examples: Count
+    alternatives: list[AlternativePart]
+
+
+class TrustFile(File):
+    """trust.json: what was measured of a search."""
+
+    asked: Options
+    evidence: list[EvidencePart]
 
 
 class SearchRow(File):
@@ -305,11 +344,33 @@ class LandscapeRow(File):
     variances: list[float | None]
 
 
-class JournalLine(File):
-    """A line of the journal of a find."""
+class FindOptions(File):
+    """The settings of a find."""
 
-    key: str
-    value: Any
+    space: str
+    space_options: Options
+    data: str
+    method: str
+    seed: Count
+    size: dict[str, Size]
+    search_size: dict[str, Size]
+    target: str | None
+    baseline: str | None
+    max_params: Count | None
+    max_latency: float | None
+    level: Annotated[float, Field(gt=0, lt=1)]
+    workers: Size
+    batch_size: Size
+    trainings: Size | None
+    epochs: Size | None
+    device: str = "cpu"
+    augment: str | None = None
+    class_weights: str | None = None
+    precision: str = "32"
+
+
+class FindFile(WithData):
+    settings: FindOptions  # type: ignore[assignment]
 
 
 class Side(File):
@@ -419,7 +480,7 @@ class KindOfRun:
 
 
 KINDS: Mapping[str, KindOfRun] = {
-    "search": KindOfRun(WithData, SearchRow, SearchResult, SearchCheckpoint),
+    "search": KindOfRun(SearchFile, SearchRow, SearchResult, SearchCheckpoint),
     "train": KindOfRun(TrainFile, TrainRow, TrainResult, TrainCheckpoint),
     "select": KindOfRun(WithData, SelectRow, SelectResult, SelectCheckpoint),
     "score": KindOfRun(ScoreFile),
@@ -427,5 +488,5 @@ KINDS: Mapping[str, KindOfRun] = {
     "landscape": KindOfRun(WithSettings, LandscapeRow),
     "convergence": KindOfRun(WithSettings),
     "cell": KindOfRun(WithSettings, None, CellResult, CellCheckpoint),
-    "find": KindOfRun(WithData, None, FindResult),
+    "find": KindOfRun(FindFile, None, FindResult),
 }

@@ -32,7 +32,7 @@ from nasight.searching._engine import Engine
 from nasight.searching._lengthen import lengthen
 from nasight.searching._progress import Progress
 from nasight.searching._published import published_for
-from nasight.searching._run import Run
+from nasight.searching._run import Run, check_rows
 from nasight.searching._settings import CHANGED, SearchSettings, checked, resolve
 from nasight.searching._tally import Diverged
 from nasight.searching._track import check_track, tracked
@@ -242,6 +242,8 @@ def _run(engine: Engine, folder: RunFolder, told: Progress | None, track: str | 
             if first_step:
                 engine.set_rate(first_epoch)
         rows = ranks.of_first(partial(folder.resume_history, first_epoch))
+        with ranks.together():
+            check_rows(rows, engine.space.groups(), folder.path)
         s = engine.settings
         progress.begin(s, engine.length, first_epoch * engine.length + first_step)
         for epoch in range(first_epoch, s.epochs):

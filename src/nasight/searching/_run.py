@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from shlex import quote
@@ -17,10 +18,29 @@ from nasight.runs import DataRecord, RunFolder, data_of, is_code, named_again
 from nasight.searching._settings import SearchSettings, read_settings
 from nasight.searching._streams import Streams
 from nasight.searching.methods import Method, method_row
-from nasight.spaces import Space, Supernet, load
+from nasight.spaces import Group, Space, Supernet, load
 
 TRAIN_FREE = "train-free"
 """The objective of a search that scores architectures instead of training a supernet."""
+
+
+def check_rows(rows: list[dict[str, Any]], groups: Sequence[Group], path: Path) -> list[dict[str, Any]]:
+    """The rows of a history, once their architecture weights are known to be those of the space."""
+    for number, row in enumerate(rows, 1):
+        for group in groups:
+            if group.exclusive and not _fits(row["weights"].get(group.name), group):
+                raise RequestError(
+                    f"{path}/history.jsonl, line {number}, is damaged: its weights {group.name!r} are not those of the "
+                    "space"
+                )
+    return rows
+
+
+def _fits(value: Any, group: Group) -> bool:
+    if not isinstance(value, list) or len(value) != group.shape[0]:
+        return False
+    inner = group.shape[1:]
+    return all(isinstance(each, list) == bool(inner) and (not inner or len(each) == inner[0]) for each in value)
 
 
 class Run:
@@ -95,7 +115,14 @@ class Run:
     @property
     def history(self) -> list[dict[str, Any]]:
         """One row per epoch."""
-        return self.folder.history
+        rows = self.folder.history
+        if not rows and self.finished and not self.train_free:
+            raise RequestError(f"{self.folder.path}/history.jsonl is damaged: it has no rows, and the search has ended")
+        try:
+            groups = self.space.groups()
+        except RequestError:  # code of the user's own that was not named again; nothing is asked of the weights then
+            return rows
+        return check_rows(rows, groups, self.folder.path)
 
     @property
     def result(self) -> dict[str, Any]:

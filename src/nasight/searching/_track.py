@@ -101,7 +101,7 @@ class TensorBoard(Progress):
             if kind in ("accuracy", "loss") and value is not None:
                 yield f"{kind}/{part}", value
         yield "entropy", row["entropy"]
-        if row["drop"] is not None:
+        if row.get("drop") is not None:
             yield "drop", row["drop"]
         yield "rate/weights", row["lr"]
         yield "rate/architecture", row["arch_lr"]

@@ -17,7 +17,7 @@ from nasight.arguments import typed
 from nasight.compute import choose_device, to_device
 from nasight.data import Units
 from nasight.errors import RequestError, RunError
-from nasight.runs import read_json, write_json
+from nasight.runs import TrustFile, read_object, write_json
 from nasight.searching import METHODS, Mixture, Run
 from nasight.spaces import Space
 from nasight.studies._command import command_of
@@ -227,7 +227,7 @@ def _cached(path: Path, asked: Mapping[str, Any]) -> list[trust.Evidence] | None
     if not path.exists():
         return None
     try:
-        value = read_json(path)
+        value = read_object(path, TrustFile)
         return [trust.Evidence.from_dict(each) for each in value["evidence"]] if value["asked"] == asked else None
     except (RequestError, KeyError, TypeError):
         return None

@@ -1,0 +1,95 @@
+"""What the journal of a find holds: a value by its key, whose first word says of which kind it is."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
+
+from pydantic import Field, TypeAdapter, ValidationError, model_validator
+
+from nasight.runs._schemas import Count, File, Size
+
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Few = Annotated[int, Field(ge=0, le=10_000)]
+"""Work that is done so often: a harmed file must not ask for it without end."""
+
+
+class BudgetPart(File):
+    seconds: Seconds | None
+    trainings: Count | None
+    more: bool
+
+
+class SpeedPart(File):
+    train: Seconds
+    search: Seconds
+    score: Seconds
+
+
+class PlanPart(File):
+    examples: Size
+    epochs: Size
+    rungs: Annotated[list[Size], Field(min_length=1, max_length=64)]
+    places: Annotated[list[Few], Field(min_length=1, max_length=64)]
+    searches: Few
+    search_epochs: Count
+    scored: Count
+    recipe_epochs: Count
+    seconds: dict[str, float] = Field(default_factory=dict)
+
+
+class RowsPart(File):
+    """Which rows a training got right, a bit each, or scores of four bytes."""
+
+    count: Count
+    bits: str | None = None
+    floats: str | None = None
+
+    @model_validator(mode="after")
+    def _long_enough(self) -> Self:
+        text = self.bits if self.bits is not None else self.floats
+        content = base64.b64decode(text or "", validate=True)
+        needed = -(-self.count // 8) if self.bits is not None else 4 * self.count
+        if text is None or len(content) != needed:
+            raise ValueError("has other rows than it counts")
+        return self
+
+
+class OutcomePart(File):
+    accuracy: float
+    seconds: Seconds
+    right: RowsPart | None
+
+
+KINDS: Mapping[str, TypeAdapter[Any]] = {
+    "budget": TypeAdapter(BudgetPart),
+    "speed": TypeAdapter(SpeedPart),
+    "plan": TypeAdapter(PlanPart),
+    "training": TypeAdapter(OutcomePart | None),
+    "scores": TypeAdapter(dict[str, float]),
+    "search": TypeAdapter(Count),
+    "epochs": TypeAdapter(Count),
+    "places": TypeAdapter(Count),
+    "began": TypeAdapter(Seconds),
+    "clock": TypeAdapter(Seconds),
+    "planned": TypeAdapter(float),
+    "latency": TypeAdapter(Seconds),
+}
+
+
+class JournalLine(File):
+    """A line of the journal of a find."""
+
+    key: str
+    value: Any
+
+    @model_validator(mode="after")
+    def _of_its_kind(self) -> Self:
+        kind = KINDS.get(self.key.partition(" ")[0])
+        try:
+            if kind is not None:
+                kind.validate_python(self.value, strict=True)
+        except ValidationError:
+            raise ValueError(f"has a value of {self.key!r:.40} that cannot be one: {self.value!r:.60}") from None
+        return self
