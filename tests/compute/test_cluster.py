@@ -14,7 +14,6 @@ import cluster_work
 import dask
 import numpy as np
 import pytest
-from ranks import until
 
 from command import run
 from nasight.compute import ClusterExecutor, _cluster, cluster, map_resumable
@@ -22,6 +21,7 @@ from nasight.compute._packed import packed
 from nasight.data import SentData, load
 from nasight.errors import RequestError, RunError
 from nasight.training import load_trained, train_seeds
+from ranks import until
 
 pytestmark = pytest.mark.slow
 SMALL = {"preset": "tiny", "epochs": 1, "examples": 60, "size": {"width": 8}}
