@@ -27,7 +27,7 @@ SMALL: dict[str, Any] = {
 }
 CELL = {"channels": 4, "cells": 1}
 SEARCHES: dict[str, dict[str, Any]] = {
-    "mixture": {"space": "nasbench201", "method": "gaea-darts", "size": CELL, "arch_lr": 0.1},
+    "mixture": {"space": "nasbench201", "method": "gaea-darts", "size": CELL},
     "second order": {"space": "nasbench201", "method": "darts-2nd", "size": CELL, "epochs": 1},
     "drawn": {"space": "nasbench201", "method": "gdas", "size": CELL},
     "per example": {"space": "nasbench201", "method": "xnas", "size": CELL},

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 import rank_work
-from ranks import RankNursery, told, until
 
 from nasight.compute import Slices
 from nasight.data import load
 from nasight.errors import RequestError
 from nasight.searching import resume
 from nasight.studies import find
+from ranks import RankNursery, told, until
 
 pytestmark = pytest.mark.slow
 EPOCHS = 12

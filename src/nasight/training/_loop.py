@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import zip_longest
 from typing import Any
@@ -354,10 +354,9 @@ class Trainer:
         turns = zip_longest(*self.ranks.all_values(to_host(found)))
         return [pair for turn in turns for pair in turn if pair is not None]
 
-    def check_finite(self) -> None:
-        """Refuse to go on with weights that are not finite: such a state is never kept."""
-        values = self.network.state_dict().values()
-        if not all(bool(torch.isfinite(value).all()) for value in values):
+    def check_finite(self, weights: Mapping[str, Tensor]) -> None:
+        """Refuse to go on with weights (on the CPU) that are not finite: such a state is never kept."""
+        if not all(bool(torch.isfinite(value).all()) for value in weights.values()):
             self._diverged("weights", math.nan)
 
     def _diverged(self, what: str, value: float, step: int | None = None) -> None:

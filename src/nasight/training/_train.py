@@ -270,9 +270,9 @@ def _train_in(run: RunFolder, trainer: Trainer, progress: Progress | None, check
         nonlocal saved
         # Here all ranks come to see a loss that is not finite; below the first one is by itself.
         trainer.settle()
-        trainer.check_finite()
-        mark = f"{trainer.epoch:04d}-{trainer.step:06d}"
-        ranks.of_first(lambda: run.save(trainer.state(), mark=mark))
+        state, mark = trainer.state(), f"{trainer.epoch:04d}-{trainer.step:06d}"
+        trainer.check_finite(state["network"])
+        ranks.of_first(lambda: run.save(state, mark=mark))
         saved = time.monotonic()
 
     def after_step() -> None:
