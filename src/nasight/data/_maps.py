@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import os
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +23,8 @@ CHUNK_BYTES = 32 << 20
 """What is read at once where a whole array is looked through."""
 HELD_BYTES = 256 << 20
 """A file up to this size may be in the memory of this process as a whole; of larger ones rows are read."""
+TRIM_BYTES = 16 << 20
+"""After so much was read from a large file, free memory goes back to the system."""
 
 
 @dataclass(eq=False)
@@ -36,6 +40,8 @@ class _Map:
     file: int
     start: int
     """Where in the file the first row begins."""
+    since: int = 0
+    """Bytes read since free memory was last given back."""
 
     def release(self) -> None:
         """Give the pages back to the system."""
@@ -62,7 +68,22 @@ class _Map:
                     raise RunError(f"{self.path} became shorter while it was read")
                 place, part = place + count, part[count:]
             begin = end
+        self.since += found.numel() * found.element_size()
+        if self.since >= TRIM_BYTES:
+            # Batches of megabytes leave holes in glibc's heap, which then grows with all that was ever read.
+            self.since = 0
+            _trim()(0)
         return found
+
+
+@cache
+def _trim() -> Callable[[int], object]:
+    """What gives free memory back to the system; nothing where the C library has no such function."""
+    try:
+        found: Callable[[int], object] = ctypes.CDLL(None).malloc_trim
+    except (OSError, AttributeError, TypeError):
+        return lambda _: None
+    return found
 
 
 _MAPS: dict[int, _Map] = {}
