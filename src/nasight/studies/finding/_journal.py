@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from nasight.errors import RequestError
 from nasight.runs import JournalLine, append, checked_object, read_lines
 from nasight.studies.finding._race import Outcome
 
@@ -79,6 +80,10 @@ def outcome_from_json(value: Any) -> Outcome | None:
     right: np.ndarray[Any, Any] | None = None
     if rows is not None:
         kind = "bits" if "bits" in rows else "floats"
-        content = np.frombuffer(base64.b64decode(rows[kind]), np.uint8 if kind == "bits" else "<f4")
+        text = rows.get(kind) or ""
+        # Four letters hold three bytes; a count beyond that would take memory for rows that are not there.
+        if len(text) % 4 or rows["count"] > 6 * len(text):
+            raise RequestError(f"{NAME} is damaged: it has other rows of a training than it counts")
+        content = np.frombuffer(base64.b64decode(text), np.uint8 if kind == "bits" else "<f4")
         right = np.unpackbits(content, count=rows["count"]).astype(bool) if kind == "bits" else content.astype(float)
     return Outcome(float(value["accuracy"]), right, float(value["seconds"]))
