@@ -10,6 +10,11 @@ from contextlib import contextmanager
 
 import torch
 
+from nasight.errors import RequestError
+
+MOST_THREADS = 4_096
+"""More are a mistake, and torch cannot take any number."""
+
 _global_generator = threading.Lock()
 
 
@@ -54,6 +59,8 @@ def _seeded_device(device: torch.device | None, seed: int) -> Iterator[None]:
 @contextmanager
 def torch_threads(number: int) -> Iterator[None]:
     """This number of threads inside: sums depend on how many share them, and a resumed run uses as many as before."""
+    if not 1 <= number <= MOST_THREADS:
+        raise RequestError(f"threads must be a number from 1 to {MOST_THREADS:,}, got {number}")
     before = torch.get_num_threads()
     torch.set_num_threads(number)
     try:

@@ -16,7 +16,7 @@ from nasight.runs import RunFolder
 
 CELL = "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|skip_connect~0|nor_conv_3x3~1|nor_conv_3x3~2|"
 
-ABOUT = {"settings": {}, "data": {"name": "digits", "fingerprint": "0"}}
+ABOUT = {"settings": {}, "data": {"name": "digits", "fingerprint": "0", "inputs": [1, 8, 8], "classes": ["0", "1"]}}
 
 
 @pytest.fixture
@@ -55,7 +55,10 @@ def test_a_race_prints_a_table_and_writes_json_and_a_page_that_needs_no_network(
         run = RunFolder.create(
             tmp_path / f"run-{seed}",
             kind="search",
-            about={"settings": {}, "data": {"name": "digits", "fingerprint": "0"}},
+            about={
+                "settings": {},
+                "data": {"name": "digits", "fingerprint": "0", "inputs": [1, 8, 8], "classes": ["0", "1"]},
+            },
         )
         result = {"space": "nasbench201", "method": "darts", "objective": "erm", "data": "digits", "seconds": 3.0}
         rest = {"run": "r", "seed": seed, "epochs": 1, "accuracy": 1.0, "entropy": 1.0}

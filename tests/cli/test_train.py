@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from nasight.cli import app
 from nasight.data import load
 from nasight.errors import RequestError
-from nasight.runs import RunFolder
+from nasight.runs import DataRecord, RunFolder
 
 CELL = "|nor_conv_3x3~0|+|none~0|nor_conv_3x3~1|+|skip_connect~0|none~1|avg_pool_3x3~2|"
 TINY = ["--preset", "tiny", "--epochs", "1", "--channels", "4", "--workers", "1"]
@@ -24,7 +24,7 @@ def run(*arguments: str) -> tuple[str, str]:
 def search(tmp_path: Path) -> Path:
     """A finished search, as its folder tells of it."""
     settings = {"space": "nasbench201", "space_options": {"none": True}, "data": "digits"}
-    about = {"settings": settings, "data": {"name": "digits", "fingerprint": load("digits").fingerprint}}
+    about = {"settings": settings, "data": DataRecord.of(load("digits")).to_dict()}
     folder = RunFolder.create(tmp_path / "search", kind="search", about=about)
     asked = {"run": "r", "method": "darts", "objective": "bilevel", "data": "digits", "seed": 0, "epochs": 1}
     found = {"space": "nasbench201", "architecture": CELL, "accuracy": 50.0, "entropy": 1.0, "seconds": 1.0}

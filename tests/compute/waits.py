@@ -27,6 +27,8 @@ from nasight.spaces import Choice, Space
 SIZES = {
     "nasbench201": {"channels": 4, "cells": 1},
     "nasbench1shot1-1": {"channels": 4, "cells": 1},
+    "nasbench1shot1-2": {"channels": 4, "cells": 1},
+    "nasbench1shot1-3": {"channels": 4, "cells": 1},
     "mlp": {"width": 8},
     "darts": {"channels": 4, "cells": 3},
     "own model": {},

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from nasight.anatomy import read_cells, variants
-from nasight.data import Dataset, prepare
+from nasight.data import Dataset, Task, prepare
 from nasight.errors import RequestError
 from nasight.reproducible import seeded
 from nasight.spaces import load
@@ -161,3 +161,15 @@ def test_a_folder_of_another_protocol_and_wrong_requests_are_refused(data: Datas
         compare_cells([design], data, lrs=(0.0,))
     with pytest.raises(RequestError, match="epochs must be at least 1, got 0"):
         Protocol(epochs=0)
+
+
+def test_cells_are_compared_on_classes_only(data: Dataset) -> None:
+    numbers = dataclasses.replace(
+        data,
+        train_y=data.train_y.float()[:, None],
+        test_y=None if data.test_y is None else data.test_y.float()[:, None],
+        classes=("brightness",),
+        task=Task("numbers"),
+    )
+    with pytest.raises(RequestError, match="by their accuracy on classes, and bright has numbers"):
+        compare_cells([read_cells(CELL_201)], numbers, protocol=TINY, seeds=(0,), workers=1)

@@ -9,6 +9,7 @@ from scipy.stats import kendalltau
 import nasight
 from command import run
 from nasight import trust
+from nasight.cli._trust import _ranks
 from nasight.studies import RankedSample
 from nasight.tables import load as load_table
 
@@ -66,6 +67,13 @@ def test_where_nothing_can_be_told_apart_no_predictor_leads_and_the_json_is_one(
     assert found.leads == {"a": 0.0, "b": 0.0}
     sample = RankedSample("r", "t", tuple("abcd"), (1.0,) * 4, {"a": (1, 2, 3, 4), "b": (4, 3, 2, 1)}, found, 0.95)
     assert "are equal" in json.loads(json.dumps(sample.to_dict(), allow_nan=False))["predictors"]["a"]["undecided"]
+
+
+def test_a_ranking_of_regressions_speaks_of_their_metric() -> None:
+    found = trust.ranking([10.0, 20.0, 30.0, 60.0], {"a": [4, 3, 2, 1]})
+    values = ("r", "t", tuple("abcd"), (10.0, 20.0, 30.0, 60.0), {"a": (4, 3, 2, 1)}, found, 0.95)
+    assert "0.5000 of R2" in _ranks(RankedSample(*values, metric="R2"))
+    assert "50.00 points" in _ranks(RankedSample(*values))
 
 
 @pytest.mark.slow

@@ -96,12 +96,17 @@ def test_curves_end_at_the_standing_and_regret_is_what_the_optimum_has_more(smal
             assert median is None or lower <= median <= upper
 
 
-ABOUT = {"settings": {}, "data": {"name": "digits", "fingerprint": "0"}}
+ABOUT = {"settings": {}, "data": {"name": "digits", "fingerprint": "0", "inputs": [1, 8, 8], "classes": ["0", "1"]}}
 
 
 def finished_run(path: Path, arch: str, **changes: Any) -> Path:
     folder = RunFolder.create(
-        path, kind="search", about={"settings": {}, "data": {"name": "digits", "fingerprint": "0"}}
+        path,
+        kind="search",
+        about={
+            "settings": {},
+            "data": {"name": "digits", "fingerprint": "0", "inputs": [1, 8, 8], "classes": ["0", "1"]},
+        },
     )
     result = {"space": "nasbench201", "method": "gaea-darts", "objective": "erm", "data": "digits", "seconds": 20.0}
     rest = {"run": "r", "seed": 0, "epochs": 1, "accuracy": 1.0, "entropy": 1.0}
@@ -117,7 +122,12 @@ def test_runs_are_looked_up_by_what_they_found_and_grouped_by_method(small: Tabl
         finished_run(tmp_path / "c", best, space="darts"),
     ]
     RunFolder.create(
-        tmp_path / "d", kind="search", about={"settings": {}, "data": {"name": "digits", "fingerprint": "0"}}
+        tmp_path / "d",
+        kind="search",
+        about={
+            "settings": {},
+            "data": {"name": "digits", "fingerprint": "0", "inputs": [1, 8, 8], "classes": ["0", "1"]},
+        },
     )
     outcome = race([], table=small, runs=[*runs, tmp_path / "d"])
     (standing,) = outcome.standings

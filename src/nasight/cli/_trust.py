@@ -108,12 +108,14 @@ def ranking(
 
 
 def _ranks(found: RankedSample) -> str:
-    rows = [("predictor", "Kendall", "Spearman", "its first is behind by", "leads in", "")]
+    from nasight.data import Units
+
+    rows, units = [("predictor", "Kendall", "Spearman", "its first is behind by", "leads in", "")], Units(found.metric)
     for name, predictor in found.ranking.predictors.items():
         a = predictor.agreement
         kendall, spearman = _interval(a.kendall, a.kendall_interval), _interval(a.spearman, a.spearman_interval)
         lead = f"{100 * found.ranking.leads[name]:.0f} %"
-        rows.append((name, kendall, spearman, f"{predictor.regret:.2f} points", lead, found.says(name)))
+        rows.append((name, kendall, spearman, units.difference(predictor.regret), lead, found.says(name)))
     widths = [max(len(row[i]) for row in rows) for i in range(5)]
     return "\n".join(
         [

@@ -23,7 +23,7 @@ CHUNK_BYTES = 32 << 20
 """What is read at once where a whole array is looked through."""
 HELD_BYTES = 256 << 20
 """A file up to this size may be in the memory of this process as a whole; of larger ones rows are read."""
-TRIM_BYTES = 16 << 20
+TRIM_BYTES = 64 << 20
 """After so much was read from a large file, free memory goes back to the system."""
 
 

@@ -135,9 +135,12 @@ class SearchRow(File):
     """An epoch of a search."""
 
     epoch: Count
+    train_loss: float
+    train_accuracy: float
+    valid_loss: float
     valid_accuracy: float
     discrete_accuracy: float | None
-    drop: float | None = None
+    drop: float | None
     entropy: float
     entropies: dict[str, float]
     architecture: str

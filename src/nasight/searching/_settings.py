@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from nasight.compute import check_precision, choose_device
 from nasight.errors import RequestError
+from nasight.reproducible import MOST_THREADS
 from nasight.searching._published import PROTOCOLS, published_for, published_objective
 from nasight.searching._units import read_count, read_milliseconds
 from nasight.searching.methods import Method
@@ -98,7 +99,7 @@ class SearchSettings(BaseModel):
     device: str = "cpu"
     """Where the supernet is; a resumed run may be on another one."""
     precision: Literal["32", "bf16", "16"] = "32"
-    threads: int = Field(ge=1)
+    threads: int = Field(ge=1, le=MOST_THREADS)
     slices: int = Field(default=1, ge=1)
     """Every batch passes through the supernet in so many parts, which ranks share; batch norm sees a part."""
     checkpoint_seconds: float = Field(default=60.0, ge=0)

@@ -218,6 +218,8 @@ def _check(designs: Sequence[Design], lrs: Sequence[float], seeds: Sequence[int]
 
 def judged_part(data: Dataset, protocol: Protocol) -> Dataset:
     """The rows that are trained on and judged by; the choice depends on no seed."""
+    if data.task.kind != "classes":
+        raise RequestError(f"cells are compared by their accuracy on classes, and {data.name} has {data.task.kind}")
     if data.test_x is None or data.test_y is None:
         held, rest = data.split(HELD_OUT, generator_for("convergence", "held out"))
         data = replace(

@@ -37,6 +37,8 @@ class RankedSample:
     predictions: Mapping[str, tuple[float, ...]]
     ranking: trust.Ranking
     level: float
+    metric: str = "accuracy"
+    """What the truth is measured in."""
 
     def says(self, name: str) -> str:
         """Whether a predictor is better than chance, at the level of the interval."""
@@ -64,6 +66,7 @@ class RankedSample:
         return {
             "run": self.run,
             "truth": self.truth,
+            "metric": self.metric,
             "level": self.level,
             "predictors": predictors,
             "architectures": rows,
@@ -152,7 +155,8 @@ def rank(
         what, true = look_up[0], [look_up[1](text) for text in texts]
     found = trust.ranking(true, predictions, level=level, seed=seed)
     columns = {name: tuple(values) for name, values in predictions.items()}
-    return RankedSample(str(run.path), what, tuple(texts), tuple(true), columns, found, level)
+    metric = dataset.task.units.metric if look_up is None else "accuracy"
+    return RankedSample(str(run.path), what, tuple(texts), tuple(true), columns, found, level, metric)
 
 
 def _sample(run: Run, number: int, seed: int) -> list[Architecture]:

@@ -342,13 +342,22 @@ class Trainer:
         """Logits and labels of the rows that judge, batch by batch; ranks share the batches out and tell each other."""
         self.network.eval()
         part, found = "test" if self.held_out is None else "train", list[tuple[Tensor, Tensor]]()
+        judging = self.job.data.test_y if self.held_out is None else self.held_out
+        rows = 0 if judging is None else len(judging)
+        kept = list[Tensor]()
         for number, near in enumerate(self.data.batches(part, size=batch, rows=self.held_out)):
             if number % self.ranks.size == self.ranks.rank:
                 x, y = to_device(near, self.device)
                 with autocast(self.device, self.settings.precision):
                     out = self.network(x)
                 logits = out[0] if isinstance(out, tuple) else out
-                found.append(((logits.float() if self.settings.precision != "32" else logits), y))
+                logits = logits.float() if self.settings.precision != "32" else logits
+                # One piece for all: small tensors that stay would lie between batches of megabytes that go, and leave
+                # holes in which no further batch fits.
+                kept = kept or [t.new_empty((rows, *t.shape[1:])) for t in (logits, y)]
+                place = slice(number * batch, number * batch + len(y))
+                kept[0][place], kept[1][place] = logits, y
+                found.append((kept[0][place], kept[1][place]))
         if self.ranks.size == 1:
             return found
         turns = zip_longest(*self.ranks.all_values(to_host(found)))
