@@ -106,7 +106,7 @@ def _bad_inputs(asked: argparse.Namespace, place: Path) -> Iterator[fuzz.Input]:
         fuzz.harmed_folders(place, 5 * share, seed),
         inputs.data_files(2 * share, seed),
         inputs.cell_texts(share, seed),
-        inputs.python_values(share, seed),
+        inputs.python_values(4 * share, seed),
         inputs.command_words(share, seed),
         inputs.own_code(),
         inputs.bombs(),

@@ -273,9 +273,11 @@ def python_values(number: int, seed: int = 0) -> Iterator[Input]:
         (nasight.data.load, {"source": "digits"}, ("source", "folder")),
         (nasight.spaces.load, {"name": "mlp", "layers": 3}, ("name", "layers")),
     ]  # fmt: skip
+    every = [(function, usual, name, value) for function, usual, names in calls for name in names for value in WRONG]
+    # Each once before any comes again.
+    chance.shuffle(every)
     for index in range(number):
-        function, usual, names = calls[chance.randrange(len(calls))]
-        name, value = chance.choice(names), chance.choice(WRONG)
+        function, usual, name, value = every[index % len(every)]
         yield f"{function.__name__}({name}={value!r:.30}) {index}", partial(_called, function, usual, name, value)
 
 

@@ -11,10 +11,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from nasight.errors import RequestError
 from nasight.features._methods import CRITERIA, method
+from nasight.reproducible import MOST_THREADS
 
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 OWN = "own"
 """What settings say of maps and data that have no name."""
+MOST = {"configs": 10**6, "dimension": 10**6, "max_calls": 10**9, "threads": MOST_THREADS}
+"""More are a mistake: they would be listed, drawn or started before anything else happens."""
 UNITS = {"": 1, "B": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
@@ -65,6 +68,8 @@ def checked(values: dict[str, Any]) -> SelectSettings:
         value = getattr(settings, name)
         if value is not None and not value > 0:
             raise RequestError(f"{name} is more than 0, got {value}")
+        if value is not None and value > MOST.get(name, value):
+            raise RequestError(f"{name} is at most {MOST[name]:,}, got {value}")
     if settings.seed < 0:
         raise RequestError(f"seed is at least 0, got {settings.seed}")
     return settings

@@ -19,9 +19,9 @@ Weights = dict[str, list[float] | list[list[float]]]
 
 
 class File(BaseModel):
-    """A file, or a part of one, as it stands there: nothing is converted."""
+    """A file, or a part of one, as it stands there: nothing is converted, and numbers are finite."""
 
-    model_config = ConfigDict(extra="allow", strict=True)
+    model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
 
 
 class DataPart(File):
@@ -131,6 +131,50 @@ class TrustFile(File):
     evidence: list[EvidencePart]
 
 
+class ClassFigures(File):
+    """One class, or one label, among those that were judged."""
+
+    rows: Count
+    recall: float | None
+    precision: float | None
+
+
+class NumberFigures(File):
+    """The errors of one number."""
+
+    RMSE: float
+    MAE: float
+
+
+class MajorityFigures(File):
+    """What always saying the most frequent class would score."""
+
+    accuracy: float
+
+
+class Figures(File):
+    """What the judged rows say beyond the score."""
+
+    metric: str
+    score: float
+    accuracy: float = 0.0
+    balanced: float = Field(default=0.0, alias="balanced accuracy")
+    exact: float = Field(default=0.0, alias="exact match")
+    majority: MajorityFigures | None = None
+    each: dict[str, ClassFigures | NumberFigures] = {}
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if self.majority is not None and "accuracy" not in self.model_fields_set:
+            raise ValueError("figures of classes lack their accuracy")
+        if len({type(row) for row in self.each.values()}) > 1:
+            raise ValueError("figures are of classes or of numbers, not of both")
+        return self
+
+
+NoFigures = Annotated[dict[str, Any], Field(max_length=0)]
+
+
 class SearchRow(File):
     """An epoch of a search."""
 
@@ -166,6 +210,7 @@ class SearchResult(File):
     unusable: str | None = None
     entropy: float | None
     seconds: float
+    figures: Figures | NoFigures = {}
     weights: Weights = {}
     constraint: Constraint | None = None
     scored: Count = 0
@@ -229,6 +274,7 @@ class TrainResult(File):
     curve: Annotated[list[TrainRow], Field(min_length=1)]
     out: str | None = None
     multiply_adds: Count | None = None
+    figures: Figures | NoFigures = {}
 
 
 class SelectScores(File):
@@ -404,6 +450,7 @@ class FindResult(File):
     taken_from: str
     sentence: str
     front: list[Options]
+    figures: Figures | NoFigures = {}
 
 
 class CellResult(File):

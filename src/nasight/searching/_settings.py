@@ -60,7 +60,7 @@ class SearchSettings(BaseModel):
     objective: str
     data: str
     preset: str = "small"
-    epochs: int = Field(ge=1)
+    epochs: int = Field(ge=1, le=10**6)
     schedule_epochs: int = Field(ge=1)
     warmup: int = Field(ge=0)
     batch_size: int = Field(ge=2)

@@ -40,7 +40,7 @@ class TrainSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    epochs: int = Field(600, ge=1)
+    epochs: int = Field(600, ge=1, le=10**6)
     batch_size: int = Field(96, ge=2)
     lr: float = Field(0.025, gt=0)
     lr_min: float = Field(0.0, ge=0)
