@@ -237,13 +237,13 @@ def _left(seconds: float) -> str:
 
 def summary(answer: Answer) -> str:
     """The answer as a person reads it."""
-    from nasight.data import figure_lines, majority_warning
+    from nasight.data import majority_warning, telling_lines
     from nasight.studies import time_text
 
     r, base = answer.result, answer.baseline
     figures, recipe = r.get("figures") or {}, r["recipe"]
     warning = majority_warning(figures)
-    further = [f"               {line}" for line in (figure_lines(figures, most=6) if figures else [])]
+    further = [f"               {line}" for line in telling_lines(figures or {})]
     further += [f"  warning      {warning}"] if warning else []
     of_baseline = r.get("figures_of", r["take"]) == base["architecture"] != r["architecture"]
     rows = f"{r['examples']:,} of {r['rows']:,} rows" if r["examples"] < r["rows"] else f"all {r['rows']:,} rows"

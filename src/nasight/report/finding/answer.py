@@ -236,7 +236,6 @@ TEMPLATE = """
   </div>
   <div>
     <h2>Take {{ values.taken.name }}</h2>
-    {% if values.figures %}<p class="under">{% for line in values.figures %}{{ line }}<br>{% endfor %}</p>{% endif %}
     {% if values.warning %}<p class="note">{{ values.warning[:1]|upper }}{{ values.warning[1:] }}.</p>{% endif %}
     <p>{{ "It" if values.taken.parameters else "The best network" }} is trained:
     <span class="code">{{ values.trained }}</span>, the first of {{ values.taken.accuracies|length }}
