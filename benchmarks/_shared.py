@@ -201,21 +201,24 @@ def kept(
     settings: Any = None,
     tell: Callable[[Any], object] = str,
 ) -> list[Any]:
-    """`work` of every item; results are in the JSON file `path` as soon as they arrive, by item and settings."""
+    """`work` of every item; results are in the file `path` (.json or .json.gz) as soon as they arrive.
+
+    They are found again by item and settings, so one file can serve several benchmarks, one at a time.
+    """
 
     def key(item: Any) -> str:
         return json.dumps([item, settings], default=asdict)
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    stored: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    stored: dict[str, Any] = parts_so_far(path)
     done = {item: stored[key(item)] for item in items if key(item) in stored}
 
     def arrived(item: Any, result: Any) -> None:
         stored[key(item)] = done[item] = result
-        beside = path.with_suffix(".new")
-        beside.write_text(json.dumps(stored))
+        beside = path.with_name(f"new-{path.name}")
+        write_result(beside, stored)
         beside.replace(path)
-        print(f"{path.stem}: {len(done)} of {len(items)}, {tell(item)}", file=sys.stderr, flush=True)
+        print(f"{path.name}: {len(done)} of {len(items)}, {tell(item)}", file=sys.stderr, flush=True)
 
     return map_resumable(work, items, workers=workers, done=dict(done), on_result=arrived)
 

@@ -2,19 +2,20 @@
 
     python benchmarks/search_nasbench201.py --data-folder DATA
 
-runs every method on Fashion-MNIST and CIFAR-10 over several seeds, one process per core; each search is a run folder,
-so that an interrupted benchmark resumes where it stopped. The proxy was chosen by its cost alone: one cell per stage,
-8 channels, images of 16 x 16, 3,000 of them, 16 epochs, about a minute per search on one core. Prints two tables in
-Markdown. Cells found on CIFAR-10 are looked up in DATA/nasbench201.csv.gz after all searches are done; nothing here is
-chosen by that table. The report on seeds that chose nothing, at two sizes, beside what NASWOT and the parameter count
-choose in the same time, and a result of all methods:
+runs every method on Fashion-MNIST and CIFAR-10 over several seeds, one process per core. Each search is a run folder,
+so that an interrupted benchmark resumes where it stopped. Its figures are kept in search_runs.json.gz beside the
+result: what was searched once is not searched again, by none of the commands below. The proxy was chosen by its cost
+alone: one cell per stage, 8 channels, images of 16 x 16, 3,000 of them, 16 epochs, about a minute per search on one
+core. Prints tables in Markdown. Cells found on CIFAR-10 are looked up in DATA/nasbench201.csv.gz after all searches are
+done; nothing here is chosen by that table. The report on seeds that chose nothing, at two sizes, beside what NASWOT and
+the parameter count choose in the same time, and a result of all methods:
 
     python benchmarks/search_nasbench201.py --data cifar-10 --first-seed 100 --seeds 8 --controls --data-folder DATA \\
         --methods mixtures --work-folder runs/report --out benchmarks/results/search_fresh.json.gz
     python benchmarks/search_nasbench201.py --proxy small --data cifar-10 --first-seed 100 --seeds 8 --controls \\
         --data-folder DATA --methods mixtures --work-folder runs/small --out benchmarks/results/search_small.json.gz
-    python benchmarks/search_nasbench201.py --methods all --data cifar-10 --seeds 8 --data-folder DATA \\
-        --out benchmarks/results/table_runs.json.gz
+    python benchmarks/search_nasbench201.py --methods all --data cifar-10 --first-seed 100 --seeds 8 \\
+        --data-folder DATA --work-folder runs/report --out benchmarks/results/table_runs.json.gz
 
 `--methods mixtures` stands for DARTS and PC-DARTS and their GAEA twins, ERM and bilevel.
 """
@@ -24,18 +25,17 @@ from __future__ import annotations
 import statistics
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from _shared import Flags, save, search_or_resume, spread
-from nasight.compute import map_resumable
+from _shared import Flags, kept, mean_interval, save, search_or_resume, spread
 from nasight.data import load as load_data
 from nasight.errors import RequestError
 from nasight.kernels import score
 from nasight.searching import METHODS as TABLE
-from nasight.searching import Run
 from nasight.spaces import load
 from nasight.tables import Table
 from nasight.tables import load as load_table
@@ -68,34 +68,39 @@ METHODS = (
     ("gaea-pc-darts", "erm"),
 )
 MIXTURES = ("darts", "gaea-darts", "pc-darts", "gaea-pc-darts")
-Item = tuple[str, str, str, int, str, str | None, str]  # method, objective, data, seed, folder, data folder, proxy
+Item = tuple[str, str, str, int]  # method, objective, data, seed
+Figures = dict[str, Any]
 
 
-def find(item: Item) -> str:
-    """The path of a search, finished."""
-    method, objective, data, seed, folder, data_folder, proxy = item
-    settings = {"method": method, "objective": objective, "data": data, "seed": seed, **PROXIES[proxy]}
-    path = Path(folder) / data / f"{method}-{objective}-{seed}"
-    return str(search_or_resume(path, data_folder=data_folder, **settings).path)
+def find(item: Item, proxy: dict[str, Any], folder: Path, data_folder: str | None) -> Figures:
+    """The figures of a search, finished."""
+    method, objective, data, seed = item
+    settings = {"method": method, "objective": objective, "data": data, "seed": seed, **proxy}
+    run = search_or_resume(folder / data / f"{method}-{objective}-{seed}", data_folder=data_folder, **settings)
+    last, quarter = run.history[-1], run.history[len(run.history) // 4 - 1]
+    return {
+        "cell": str(run.result["architecture"]),
+        "entropy_quarter": quarter["entropy"],
+        "entropy": last["entropy"],
+        "supernet": last["valid_accuracy"],
+        "discretized": last["discrete_accuracy"],
+        "drop": last["drop"],
+        "seconds": run.result["seconds"],
+    }
 
 
-def summarize(runs: list[Run], table: Table | None) -> dict[str, Any]:
+def summarize(found: list[Figures], table: Table | None) -> Figures:
     """The figures of one method on one data set, over its seeds."""
-    last = [run.history[-1] for run in runs]
-    cells = [str(run.result["architecture"]) for run in runs]
-    found: dict[str, Any] = {
-        "seeds": len(runs),
-        "entropy_quarter": spread([run.history[len(run.history) // 4 - 1]["entropy"] for run in runs], 3),
-        "entropy": spread([row["entropy"] for row in last], 3),
-        "supernet": spread([row["valid_accuracy"] for row in last]),
-        "discretized": spread([row["discrete_accuracy"] for row in last]),
-        "drop": spread([row["drop"] for row in last]),
+    cells = [one["cell"] for one in found]
+    digits = {"entropy_quarter": 3, "entropy": 3, "supernet": 2, "discretized": 2, "drop": 2, "seconds": 2}
+    return {
+        "seeds": len(found),
+        **{name: spread([one[name] for one in found], number) for name, number in digits.items()},
         "skips": spread([float(cell.count("skip_connect")) for cell in cells]),
         "convolutions": spread([float(cell.count("nor_conv")) for cell in cells]),
-        "seconds": spread([run.result["seconds"] for run in runs]),
         "cells": cells,
+        **accuracies(table, cells),
     }
-    return {**found, **accuracies(table, cells)}
 
 
 def read_table(folder: str | None) -> Table | None:
@@ -162,29 +167,40 @@ def markdown(results: dict[str, dict[str, Any]], random: dict[str, Any] | None, 
         lines += [
             "### The cells found on CIFAR-10, in the table",
             "",
-            "| method | objective | CIFAR-10 test, % | best seed | CIFAR-100 test, % | ImageNet-16-120 test, % |",
-            "|---|---|---|---|---|---|",
+            "| method | objective | CIFAR-10 test, % | 95 % interval of the mean | best seed | CIFAR-100 test, % |"
+            " ImageNet-16-120 test, % |",
+            "|---|---|---|---|---|---|---|",
         ]
-        for key, r in results["cifar-10"].items():
-            method, objective = key.split(" ")
+        found = {tuple(key.split(" ")): r for key, r in results["cifar-10"].items()}
+        found |= {(f"best by {way}, the same time", ""): r for way, r in simple.items()}
+        found |= {(f"{len(random['c10_test200'])} random cells", ""): random}
+        for (method, objective), r in found.items():
             values = r["c10_test200"]
+            mean, half = mean_interval(values)
             lines.append(
-                f"| {method} | {objective} | {spread(values)} | {max(values):.2f} |"
-                f" {spread(r['c100_test200'])} | {spread(r['in16_test200'])} |"
+                f"| {method} | {objective} | {spread(values)} | {mean - half:.2f} to {mean + half:.2f} |"
+                f" {max(values):.2f} | {spread(r['c100_test200'])} | {spread(r['in16_test200'])} |"
             )
-        for way, r in simple.items():
-            values = r["c10_test200"]
-            lines.append(
-                f"| best by {way}, the same time | | {spread(values)} | {max(values):.2f} |"
-                f" {spread(r['c100_test200'])} | {spread(r['in16_test200'])} |"
-            )
-        values = random["c10_test200"]
-        lines.append(
-            f"| {len(values)} random cells | | {spread(values)} | {max(values):.2f} |"
-            f" {spread(random['c100_test200'])} | {spread(random['in16_test200'])} |"
-        )
-        lines.append("")
+        lines += ["", *differences(results["cifar-10"], simple)]
     return "\n".join(lines)
+
+
+def differences(rows: dict[str, Figures], simple: dict[str, Figures]) -> list[str]:
+    """What separates GAEA rows from their bases, objectives of one method, and both from simpler ways."""
+    keys = [tuple(key.split(" ")) for key in rows]
+    pairs = [(a, b) for a in keys for b in keys if a[0] == f"gaea-{b[0]}" and a[1] == b[1]]
+    pairs += [(a, b) for i, a in enumerate(keys) for b in keys[i + 1 :] if a[0] == b[0]]
+    values = {" (".join(key) + ")": rows[" ".join(key)]["c10_test200"] for key in keys}
+    named = [tuple(" (".join(key) + ")" for key in pair) for pair in pairs]
+    for way, r in simple.items():
+        named += [(name, way) for name in values if name.endswith(")")]
+        values[way] = r["c10_test200"]
+    lines = ["| CIFAR-10 test, points | mean of the pairs | 95 % interval | says |", "|---|---|---|---|"]
+    for one, other in named:
+        mean, half = mean_interval([a - b for a, b in zip(values[one], values[other], strict=True)])
+        says = "undecided" if abs(mean) <= half else "better" if mean > 0 else "worse"
+        lines.append(f"| {one} less {other} | {mean:+.2f} | {mean - half:+.2f} to {mean + half:+.2f} | {says} |")
+    return [*lines, ""] if named and len(next(iter(values.values()))) > 1 else []
 
 
 def main() -> None:
@@ -208,35 +224,25 @@ def main() -> None:
         wanted = [(m.split(":")[0], m.split(":")[1]) for m in given.methods.split(",")]
     else:
         wanted = list(METHODS)
-    items: list[Item] = [
-        (method, objective, data, seed, str(given.work_folder), given.data_folder, given.proxy)
-        for seed in range(given.first_seed, given.first_seed + given.seeds)
-        for method, objective in wanted
-        for data in given.data.split(",")
-    ]
-    done: list[str] = []
-
-    def arrived(item: Item, path: str) -> None:
-        done.append(path)
-        print(f"{len(done)}/{len(items)} {path}: {Run(path).result['architecture']}", file=sys.stderr, flush=True)
-
-    paths = map_resumable(find, items, workers=given.workers, on_result=arrived)
+    sets, seeds = given.data.split(","), range(given.first_seed, given.first_seed + given.seeds)
+    items: list[Item] = [(*which, data, seed) for seed in seeds for which in wanted for data in sets]
+    proxy = PROXIES[given.proxy]
+    work = partial(find, proxy=proxy, folder=given.work_folder, data_folder=given.data_folder)
+    figures = kept(given.out.with_name("search_runs.json.gz"), items, work, workers=given.workers, settings=proxy)
+    found = dict(zip(items, figures, strict=True))
     table = read_table(given.data_folder)
-    results: dict[str, dict[str, Any]] = {}
-    for data in given.data.split(","):
-        results[data] = {}
-        for method, objective in wanted:
-            runs = [Run(p) for item, p in zip(items, paths, strict=True) if item[:3] == (method, objective, data)]
-            results[data][f"{method} {objective}"] = summarize(runs, table)
+    results: dict[str, dict[str, Figures]] = {
+        data: {" ".join(which): summarize([found[*which, data, seed] for seed in seeds], table) for which in wanted}
+        for data in sets
+    }
     random = None if table is None else random_cells(table)
-    simple: dict[str, Any] = {}
+    simple: dict[str, Figures] = {}
     if given.controls and table is not None and "cifar-10" in results:
-        times = [Run(p).result["seconds"] for item, p in zip(items, paths, strict=True) if item[2] == "cifar-10"]
-        seeds = range(given.first_seed, given.first_seed + given.seeds)
+        times = [one["seconds"] for item, one in found.items() if item[2] == "cifar-10"]
         chosen = controls("cifar-10", given.data_folder, seeds, statistics.median(times))
         simple = {way: {"cells": cells, **accuracies(table, cells)} for way, cells in chosen.items()}
     print(markdown(results, random, simple))
-    save(given, {"proxy": PROXIES[given.proxy], "results": results, "random": random, "controls": simple})
+    save(given, {"proxy": proxy, "results": results, "random": random, "controls": simple})
 
 
 if __name__ == "__main__":
