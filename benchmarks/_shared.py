@@ -192,6 +192,22 @@ def rank_correlation(a: Sequence[float], b: Sequence[float], kind: str = "spearm
 # Work that is not repeated, and its data
 
 
+class KeptRows:
+    """Rows of a benchmark by name, in a file (.json or .json.gz) that outlives the run folders they came from."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.rows: dict[str, Any] = parts_so_far(path)
+
+    def put(self, name: str, row: Any) -> None:
+        """Keep a row; a kill leaves the file as it was or as it is then."""
+        self.rows[name] = row
+        beside = self.path.with_name(f"new-{self.path.name}")
+        write_result(beside, self.rows)
+        beside.replace(self.path)
+
+
 def kept(
     path: Path,
     items: Sequence[Any],
@@ -209,15 +225,12 @@ def kept(
     def key(item: Any) -> str:
         return json.dumps([item, settings], default=asdict)
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    stored: dict[str, Any] = parts_so_far(path)
-    done = {item: stored[key(item)] for item in items if key(item) in stored}
+    stored = KeptRows(path)
+    done = {item: stored.rows[key(item)] for item in items if key(item) in stored.rows}
 
     def arrived(item: Any, result: Any) -> None:
-        stored[key(item)] = done[item] = result
-        beside = path.with_name(f"new-{path.name}")
-        write_result(beside, stored)
-        beside.replace(path)
+        done[item] = result
+        stored.put(key(item), result)
         print(f"{path.name}: {len(done)} of {len(items)}, {tell(item)}", file=sys.stderr, flush=True)
 
     return map_resumable(work, items, workers=workers, done=dict(done), on_result=arrived)

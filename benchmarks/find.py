@@ -12,8 +12,8 @@ the same rows, epochs and seeds. The test part judges all of them, and nothing e
     naswot       the best NASWOT of as large a sample as there is time for
     gaea         the arg max of one GAEA-DARTS search that takes all the time
 
-Data: digits, and parts of Fashion-MNIST and CIFAR-10. Every piece is kept in the work folder, so an interrupted
-benchmark resumes.
+Data: digits, and parts of Fashion-MNIST and CIFAR-10. What is done is kept in find_rows.json.gz beside the result, so
+an interrupted benchmark resumes. Seconds count here: nothing else may run on the machine.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import Any
 
 import torch
 
-from _shared import Flags, save, shrunk, spread
+from _shared import Flags, KeptRows, save, shrunk, spread
 from nasight.compute import process_pool
 from nasight.data import Dataset, load
 from nasight.kernels import score
@@ -139,15 +139,9 @@ class Chooser:
         return self.space.format(self.space.architecture(dict(best.params)))
 
 
-def one(data: Dataset, seed: int, budget: float | None, place: Path, workers: int) -> dict[str, Any]:
+def one(data: Dataset, seed: int, budget: float | None, place: Path, workers: int, rows: KeptRows) -> dict[str, Any]:
     """The find, then every other way, on one data set with one seed."""
-    kept = place / "row.json"
-    row: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
-
-    def keep() -> None:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_text(json.dumps(row))
-
+    row: dict[str, Any] = rows.rows.get(place.name, {})
     if "find" not in row:
         folder = place / "find"
         if (folder / "run.json").exists():
@@ -169,7 +163,7 @@ def one(data: Dataset, seed: int, budget: float | None, place: Path, workers: in
             "seconds": result["seconds"], "better": result["better"],
             "choosing": sum(v for k, v in _stage_seconds(journal).items() if k in ("propose", "race")) or 2.0,
         }  # fmt: skip
-        keep()
+        rows.put(place.name, row)
     about = row["about"]
     space = load_space("nasbench201", none=False)
     size = space.train_size("tiny") or {}
@@ -195,7 +189,7 @@ def one(data: Dataset, seed: int, budget: float | None, place: Path, workers: in
                 "architecture": chosen, "seconds": took,
                 "accuracies": [None if o is None else o.accuracy for o in outcomes],
             }  # fmt: skip
-            keep()
+            rows.put(place.name, row)
             print(f"{place.name}: {way} {row[way]['accuracies']}", file=sys.stderr, flush=True)
     return row
 
@@ -230,11 +224,12 @@ def main() -> None:
     flags.add_argument("--workers", type=int, default=2)
     given = flags.read(seeds=1, data="digits", budget=None, workers=1)
     rows: dict[str, list[dict[str, Any]]] = {}
+    kept = KeptRows(given.out.with_name("find_rows.json.gz"))
     for name in given.data.split(","):
         data = data_of(name, given.data_folder)
         for seed in range(given.first_seed, given.first_seed + given.seeds):
             place = Path(given.work_folder) / f"{name}-{given.budget}-{seed}"
-            rows.setdefault(name, []).append(one(data, seed, given.budget, place, given.workers))
+            rows.setdefault(name, []).append(one(data, seed, given.budget, place, given.workers, kept))
     print(table(rows))
     save(given, rows)
 

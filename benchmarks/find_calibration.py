@@ -4,8 +4,8 @@
 
 Twenty finds of a minute on digits, with different seeds. Winner and baseline of each are then trained with 20 further
 seeds in the same way, on the same rows. Their mean difference should lie in the 95 % interval of at least 18 of the 20
-finds. What is done is kept in the work folder, so an interrupted benchmark resumes. A find whose winner is its
-baseline makes no claim: it is counted apart.
+finds. A find whose winner is its baseline makes no claim: it is counted apart. What is done is kept in
+find_calibration_rows.json.gz beside the result, so an interrupted benchmark resumes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from _shared import Flags, save
+from _shared import Flags, KeptRows, save
 from nasight.compute import process_pool
 from nasight.data import Dataset, load
 from nasight.spaces import PlainSpace
@@ -66,9 +66,6 @@ def further(answer: Answer, data: Dataset, number: int, workers: int) -> dict[st
 
 def one(place: Path, data: Dataset, seed: int, budget: float | None, number: int, workers: int) -> dict[str, Any]:
     """A find, and what further seeds say of its difference."""
-    kept = place / "row.json"
-    if kept.exists():
-        return dict(json.loads(kept.read_text()))
     answer = found(place / "find", data, seed, budget, workers)
     low, high = answer.interval
     row: dict[str, Any] = {
@@ -80,7 +77,6 @@ def one(place: Path, data: Dataset, seed: int, budget: float | None, number: int
         row.update(seen)
         row["shown"] = fmean(seen["winner"]) - fmean(seen["baseline"])
         row["held"] = low <= row["shown"] <= high
-    kept.write_text(json.dumps(row))
     return row
 
 
@@ -91,8 +87,13 @@ def main() -> None:
     flags.add_argument("--workers", type=int, default=2)
     given = flags.read(seeds=1, further=2, budget=None, workers=1)
     data, rows = load("digits"), []
+    kept = KeptRows(given.out.with_name("find_calibration_rows.json.gz"))
     for seed in range(given.seeds):
-        row = one(given.work_folder / str(seed), data, seed, given.budget, given.further, given.workers)
+        name = f"{given.budget}-{given.further}-{seed}"
+        if name not in kept.rows:
+            place = given.work_folder / str(seed)
+            kept.put(name, one(place, data, seed, given.budget, given.further, given.workers))
+        row = kept.rows[name]
         rows.append(row)
         print(
             json.dumps({k: v for k, v in row.items() if k not in ("winner", "baseline")}), file=sys.stderr, flush=True

@@ -5,8 +5,9 @@
 Finds on CIFAR-10 with the table's network as the target, without a limit and within 0.4 M parameters, 20 minutes each
 on two processes, seeds 200 to 202. When all have ended, their answers and the best points of their fronts under five
 limits are looked up in DATA/nasbench201.csv.gz: test accuracy after 200 epochs, and the regret against the best cell of
-the table within the same limit. Nothing was chosen by that table. Every find is a folder: an interrupted benchmark
-resumes.
+the table within the same limit. Nothing was chosen by that table. Every find is a folder, and what it found is kept in
+find_table_rows.json.gz beside the result: an interrupted benchmark resumes. Seconds count here: nothing else may run on
+the machine.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from _shared import Flags, save, spread
+from _shared import Flags, KeptRows, save, spread
 from nasight.errors import RequestError
 from nasight.studies import find, resume_find
 from nasight.studies.finding import Answer
@@ -45,6 +46,12 @@ def found(place: Path, given: Namespace, seed: int, limit: float | None) -> Answ
         given.data, space="nasbench201", target="paper", max_params=most, seed=seed, workers=given.workers, out=place,
         data_folder=folder, **how,
     )  # fmt: skip
+
+
+def told(answer: Answer) -> dict[str, Any]:
+    """What a find found, without the table: its winner, and the best point of its front within each limit."""
+    front = {str(limit): within(answer, limit) for limit in LIMITS}
+    return {"winner": answer.architecture, "sentence": answer.sentence(), "front": front}
 
 
 def within(answer: Answer, limit: float) -> str | None:
@@ -78,17 +85,21 @@ def main() -> None:
     flags.add_argument("--data", default="cifar-10")
     flags.add_argument("--workers", type=int, default=2)
     given = flags.read(seeds=1, budget=None, workers=1, data="digits")
-    answers: dict[float | None, list[Answer]] = {None: [], OWN: []}
+    answers: dict[float | None, list[dict[str, Any]]] = {None: [], OWN: []}
+    kept = KeptRows(given.out.with_name("find_table_rows.json.gz"))
     for seed in range(given.first_seed, given.first_seed + given.seeds):
         for limit in answers:
-            place = given.work_folder / f"{seed}-{'free' if limit is None else limit}"
-            answers[limit].append(found(place, given, seed, limit))
-            print(f"{place}: {answers[limit][-1].sentence()}", file=sys.stderr, flush=True)
+            place = given.work_folder / f"{given.budget}-{seed}-{'free' if limit is None else limit}"
+            if place.name not in kept.rows:
+                kept.put(place.name, told(found(place, given, seed, limit)))
+            answers[limit].append(kept.rows[place.name])
+            print(f"{place}: {answers[limit][-1]['sentence']}", file=sys.stderr, flush=True)
     table = load_table(folder=given.data_folder)
+    fronts = [a["front"] for a in answers[None]]
     rows = [
-        line("winner", None, [a.architecture for a in answers[None]], table),
-        line("winner of a find within the limit", OWN, [a.architecture for a in answers[OWN]], table),
-        *(line("front of the find without a limit", m, [within(a, m) for a in answers[None]], table) for m in LIMITS),
+        line("winner", None, [a["winner"] for a in answers[None]], table),
+        line("winner of a find within the limit", OWN, [a["winner"] for a in answers[OWN]], table),
+        *(line("front of the find without a limit", m, [front[str(m)] for front in fronts], table) for m in LIMITS),
     ]
     head = "| what | limit | test accuracy in the table, % | best there | regret, points |\n|---|---|---|---|---|"
     text = "\n".join([head, *(row for row, _ in rows)]) + "\n"

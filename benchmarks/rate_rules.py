@@ -9,7 +9,8 @@ a test part or NAS-Bench-201's table: those judge the rule that is chosen here.
 
 Rules: `start` measures the size of a gradient before the first step; `quarter` and `half` hold the architecture for
 that part of the epochs and measure it then; `0.3` is a fixed rate. The averaged cell takes the mean of the weights
-after each epoch in which they moved.
+after each epoch in which they moved. What was searched and trained is kept in rate_rules_runs.json.gz beside the
+result, so an interrupted benchmark resumes.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ TRAININGS = 1
 Item = tuple[int, str, int, str]  # seed, data, epochs, rule
 
 
-def find(item: Item, proxy: dict[str, Any], folder: Path, data_folder: str | None) -> str:
-    """The path of a search with this rule, finished."""
+def find(item: Item, proxy: dict[str, Any], folder: Path, data_folder: str | None) -> dict[str, Any]:
+    """What a search with this rule came to: its cell, that of the averaged weights, its last rate and entropy."""
     seed, data, epochs, rule = item
     own = dict(RULES[rule])
     own["warmup"] = int(own.get("warmup", 0) * epochs)
@@ -54,7 +55,10 @@ def find(item: Item, proxy: dict[str, Any], folder: Path, data_folder: str | Non
         "data": data,
     }
     path = folder / data / f"{epochs}-{rule}-{seed}"
-    return str(search_or_resume(path, data_folder=data_folder, **settings).path)
+    run = search_or_resume(path, data_folder=data_folder, **settings)
+    last = run.history[-1]
+    cells = {"last": str(run.result["architecture"]), "averaged": averaged(run)}
+    return {"cells": cells, "arch_lr": last["arch_lr"], "entropy": last["entropy"]}
 
 
 def averaged(run: Run) -> str:
@@ -99,13 +103,13 @@ def main() -> None:
     lengths = [int(number) for number in given.epochs.split(",")]
     items = [(s, data, n, rule) for s in range(given.seeds) for data in sets for n in lengths for rule in rules]
     work = partial(find, proxy=proxy, folder=given.work_folder, data_folder=given.data_folder)
-    paths = kept(given.work_folder / "searches.json", items, work, workers=given.workers)
-    runs = {item: Run(path) for item, path in zip(items, paths, strict=True)}
-    cells = {(item, "last"): str(run.result["architecture"]) for item, run in runs.items()}
-    cells |= {(item, "averaged"): averaged(run) for item, run in runs.items()}
+    place = given.out.with_name("rate_rules_runs.json.gz")
+    found = kept(place, items, work, workers=given.workers, settings=proxy)
+    runs = dict(zip(items, found, strict=True))
+    cells = {(item, kind): run["cells"][kind] for item, run in runs.items() for kind in ("last", "averaged")}
     distinct = sorted({(item[1], cell) for (item, _), cell in cells.items()})
     judge = partial(retrained, settings=settings, data_folder=given.data_folder, side=proxy["resolution"])
-    trained = kept(given.work_folder / "trained.json", distinct, judge, workers=given.workers, settings=settings)
+    trained = kept(place, distinct, judge, workers=given.workers, settings=settings)
     accuracy = {key: mean_and_deviation(values)[0] for key, values in zip(distinct, trained, strict=True)}
     lines = [
         "| epochs | data | rule | learning rate at the end | entropy, nats | trained alone, % | less `start` |"
@@ -121,8 +125,7 @@ def main() -> None:
                 values[rule] = {
                     kind: [accuracy[data, cells[item, kind]] for item in mine] for kind in ("last", "averaged")
                 }
-                last = [runs[item].history[-1] for item in mine]
-                rate, entropy = spread([row["arch_lr"] for row in last]), spread([row["entropy"] for row in last])
+                rate, entropy = (spread([runs[item][name] for item in mine]) for name in ("arch_lr", "entropy"))
                 rows.append({"epochs": n, "data": data, "rule": rule, **values[rule]})
                 less = difference(values[rule]["last"], values[rules[0]]["last"])
                 alone, mean = (spread(values[rule][kind]) for kind in ("last", "averaged"))

@@ -156,14 +156,24 @@ def test_of_many_candidates_all_are_in_the_tables(tmp_path: Path) -> None:
 
 def test_how_well_a_rung_predicts_the_next_is_said_for_every_pair_of_rungs(tmp_path: Path) -> None:
     said = words(section(find_page(made_find(tmp_path / "find")), "race"))
-    assert "From 3 to 9 epochs: 6 were trained on both, and their order has a Kendall's tau of +0.50" in said
+    assert "From 3 epochs to 9 epochs: 6 were trained on both, and their order has a Kendall's tau of +0.50" in said
     assert "one that left after 3 epochs might have come back" in said
     # Of the last two rungs the race keeps nothing; reference, plain and two candidates are on both.
     found = kendalltau([97.25, 97.0, 98.5, 98.0], [98.0, 97.5, 98.75, 98.25], alternative="greater")
     assert (
-        f"From 9 to 27 epochs: 4 were trained on both, and their order has a Kendall's tau of {found[0]:+.2f}" in said
+        f"From 9 epochs to 27 epochs: 4 were trained on both, and their order has a Kendall's tau of {found[0]:+.2f}"
+        in said
     )
     assert f"p = {found[1]:.3f}" in said
+
+
+def test_rungs_of_fewer_rows_say_so(tmp_path: Path) -> None:
+    answer = made_find(tmp_path / "find")
+    changed(answer.path, race={**answer.result["race"], "rows": [250, 1_078, 1_078]})
+    path = find_page(answer.path)
+    race = words(section(path, "race"))
+    assert "From 3 epochs of 250 rows to 9 epochs: 6 were trained on both" in race
+    assert "Those of the first rung learned from 250." in words(section(path, "untried"))
 
 
 def test_on_the_front_estimates_are_hollow_and_latencies_are_shown(tmp_path: Path) -> None:

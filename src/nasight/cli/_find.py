@@ -213,7 +213,7 @@ def _teller(*, quiet: bool) -> Callable[[str, Mapping[str, Any]], None]:
         elif event == "rung":
             units = Units.of(values)
             leaders = "; ".join(f"{name} {units.text(accuracy)}" for name, accuracy in values["leaders"])
-            more = f"rung {values['rung'] + 1}: {values['running']} go on to {values['epochs']} epochs"
+            more = f"rung {values['rung'] + 1}: {values['running']} go on to {values['training']}"
             typer.echo(f"  {more}{_left(values['left'])}\n    leaders: {leaders}", err=True)
 
     return tell

@@ -1,10 +1,12 @@
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nasight.errors import RequestError
 from nasight.studies.finding import Plan, Speed, plan, read_budget, time_text
-from nasight.studies.finding._plan import CONTROLS, FEWEST_EPOCHS, GRID, SEEDS, plan_of_trainings
+from nasight.studies.finding._plan import CHEAPER, CONTROLS, FEWEST_EPOCHS, GRID, SEEDS, plan_of_trainings, taught_rows
 
 SPEED = Speed(train=3e-4, search=6e-4, score=0.1)
 
@@ -39,11 +41,29 @@ def test_a_plan_keeps_to_its_budget(seconds: float, workers: int, rows: int, tra
     assert found.epochs >= FEWEST_EPOCHS
     assert list(found.rungs) == sorted(found.rungs)
     assert found.rungs[-1] == found.epochs
+    costs = [found.rungs[i] * found.rows(i) for i in range(len(found.rungs))]
+    assert all(short <= CHEAPER * long for short, long in pairwise(costs))
+    assert min(found.rung_rows) >= min(taught_rows(rows, found.examples), 400, 20 * classes)
     assert all(places >= 2 for places in found.places)
     assert found.examples <= rows
     # What must be there (controls, two candidates, two epochs of searching) can exceed the share of a tiny budget.
     assert found.seconds["answer"] <= seconds
     assert Plan.from_dict(found.to_dict()) == found
+
+
+def test_where_there_is_time_for_few_epochs_short_rungs_have_fewer_rows_and_many_are_raced() -> None:
+    # 30 minutes for 60,000 images: six epochs of 28,029 rows in the end, and no room for 2 epochs of a third rung.
+    found = plan(Speed(1e-3, 3e-3, 0.12), 1_800, workers=2, rows=60_000, classes=10)
+    assert found.epochs == FEWEST_EPOCHS
+    assert found.rungs == (3, 3, 6)
+    assert [rows / found.rung_rows[-1] for rows in found.rung_rows] == pytest.approx([2 / 9, 2 / 3, 1], abs=0.01)
+    assert found.places[0] >= 10
+
+
+def test_where_there_is_time_for_many_epochs_all_rungs_have_all_rows() -> None:
+    found = plan(SPEED, 3_600, workers=2, rows=5_000, classes=10)
+    assert set(found.rung_rows) == {3_750}  # all but the quarter that judges
+    assert found.rungs == (round(found.epochs / 9), round(found.epochs / 3), found.epochs)
 
 
 def test_the_least_budget_that_is_named_is_enough() -> None:

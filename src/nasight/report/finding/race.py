@@ -30,10 +30,10 @@ SHOWN = 16
 class RungAgreement:
     """How well a rung predicted the next."""
 
-    before: int
-    """Epochs of the rung."""
-    after: int
-    """Epochs of the next one."""
+    before: str
+    """The trainings of the rung in words, such as "6 epochs"."""
+    after: str
+    """Those of the next one."""
     candidates: int
     """Trained on both."""
     tau: float
@@ -48,8 +48,8 @@ class RungAgreement:
 class FindRaceValues:
     """The race of a find."""
 
-    rungs: Sequence[int]
-    """Epochs of the trainings of each rung."""
+    rungs: Sequence[str]
+    """The trainings of each rung in words, such as "6 epochs"."""
     candidates: Sequence[RacedCandidate]
     """All of them, by their number."""
     agreements: Sequence[RungAgreement]
@@ -92,8 +92,8 @@ TEMPLATE = """
     <th scope="col" class="n">no.</th>
     <th scope="col">proposed by</th>
     <th scope="col" class="n">parameters</th>
-    {% for epochs in values.rungs %}
-    <th scope="col" class="n nowrap">{{ epochs }} epoch{{ "s" if epochs != 1 }}{{ ", %" if values.units.percent }}</th>
+    {% for rung in values.rungs %}
+    <th scope="col" class="n">{{ rung }}{{ ", %" if values.units.percent }}</th>
     {% endfor %}
     <th scope="col" class="nowrap">left because</th>
     <th scope="col">architecture</th>
@@ -116,8 +116,8 @@ TEMPLATE = """
   </tbody></table></div>
 {% endmacro %}
 <p>{{ values.candidates|rejectattr("control")|list|length }} candidates and
-{{ values.candidates|selectattr("control")|list|length }} controls were trained from scratch, all with one recipe, on
-the same rows in the same order
+{{ values.candidates|selectattr("control")|list|length }} controls were trained from scratch, all with one recipe, the
+trainings of a rung on the same rows in the same order
 {%- if values.judged_rows %}, and judged by {{ values.judged_rows|number }} other rows{% endif %}.
 Every rung is a whole training of its length. One that is surely behind leaves; of the others as many go on as there is
 time for: {{ values.finished }} of the candidates reached the last rung. Controls never leave.</p>
@@ -132,7 +132,7 @@ time for: {{ values.finished }} of the candidates reached the last rung. Control
 </figure>
 <h3>How well a short training predicts a longer one</h3>
 {% for a in values.agreements %}
-<p>From {{ a.before }} to {{ a.after }} epochs:
+<p>From {{ a.before }} to {{ a.after }}:
 {% if a.candidates < 3 %}
 only {{ a.candidates }} were trained on both, too few to tell.
 {% else %}
@@ -141,7 +141,7 @@ only {{ a.candidates }} were trained on both, too few to tell.
 {% if a.predicts %}
 That is more than chance: the shorter training says something about the longer one.
 {% else %}
-That cannot be told from chance: one that left after {{ a.before }} epochs might have come back.
+That cannot be told from chance: one that left after {{ a.before }} might have come back.
 {% endif %}
 {% endif %}
 </p>
@@ -209,7 +209,7 @@ def charts(values: FindRaceValues) -> dict[str, Chart]:
     last = len(values.rungs) - 1
     layout = {
         "xaxis": axis(
-            "", tickvals=list(range(last + 1)), ticktext=[f"{epochs} epochs" for epochs in values.rungs],
+            "", tickvals=list(range(last + 1)), ticktext=list(values.rungs),
             range=[-0.3, last + 0.45], showgrid=False, zeroline=False,
         ),
         "yaxis": axis(values.units.axis, zeroline=False),
@@ -249,7 +249,7 @@ def _traced(
     name: str,
     candidates: Sequence[RacedCandidate],
     places: Places,
-    rungs: Sequence[int],
+    rungs: Sequence[str],
     units: Units,
     color: str,
     marker: Mapping[str, Any],
@@ -261,12 +261,12 @@ def _traced(
     """The lines of some candidates as one trace, with gaps between them."""
     xs, ys, texts = list[float | None](), list[float | None](), list[str]()
     for candidate in candidates:
-        for rung, epochs in enumerate(rungs):
+        for rung, training in enumerate(rungs):
             if (candidate.number, rung) in places:
                 x, y = places[candidate.number, rung]
                 xs.append(x)
                 ys.append(y)
-                texts.append(_hover(candidate, rung, epochs, units))
+                texts.append(_hover(candidate, rung, training, units))
         xs.append(None)
         ys.append(None)
         texts.append("")
@@ -276,9 +276,9 @@ def _traced(
     }  # fmt: skip
 
 
-def _hover(candidate: RacedCandidate, rung: int, epochs: int, units: Units) -> str:
+def _hover(candidate: RacedCandidate, rung: int, training: str, units: Units) -> str:
     accuracy = candidate.accuracies[rung]
-    how = "its training failed" if accuracy is None else f"{units.text(accuracy)} after {epochs} epochs"
+    how = "its training failed" if accuracy is None else f"{units.text(accuracy)} after {training}"
     left = f"left here: {candidate.why}" if candidate.reason and candidate.left_at == rung else ""
     who = f"no. {candidate.number}: {candidate.proposers}{' (control)' if candidate.control else ''}"
     return hover(who, how, left, f"{candidate.parameters:,} parameters", architecture=candidate.architecture)

@@ -37,7 +37,9 @@ class UntriedValues:
     rows: int
     """Training rows there are."""
     examples: int
-    """Training rows that each training used, those that judge the race among them."""
+    """Training rows that the longest trainings used, those that judge the race among them."""
+    fewest: int | None
+    """Rows that the trainings of the first rung learned from; None: unknown."""
     judged_rows: int | None
     """Of them, those that judge recipe and race; None: unknown."""
     test_rows: int | None
@@ -112,10 +114,13 @@ TEMPLATE = """
   {% endif %}
   <li><strong>Rows.</strong>
   {% if values.examples < values.rows %}
-  Every training used {{ values.examples|number }} of {{ values.rows|number }} training rows; with more rows the order
-  may be another.
+  No training used more than {{ values.examples|number }} of {{ values.rows|number }} training rows; with more rows the
+  order may be another.
   {% else %}
-  Every training used all {{ values.rows|number }} training rows.
+  The trainings of the answer used all {{ values.rows|number }} training rows.
+  {% endif %}
+  {% if values.fewest %}
+  Those of the first rung learned from {{ values.fewest|number }}.
   {% endif %}
   {% if values.judged_rows %}
   In the race {{ values.judged_rows|number }} of them judged and the others taught.

@@ -12,9 +12,9 @@ from nasight.data import Units
 from nasight.errors import RunError
 from nasight.runs import RunFolder
 from nasight.studies.finding._answer import Difference, Point, difference, front
-from nasight.studies.finding._leg import JUDGE_SHARE, Leg
+from nasight.studies.finding._leg import Leg
 from nasight.studies.finding._names import SPACE, shown, split_name
-from nasight.studies.finding._plan import PER_TRAINING, SEEDS
+from nasight.studies.finding._plan import PER_TRAINING, SEEDS, taught_rows
 from nasight.studies.finding._race import Candidate, Outcome, Race
 from nasight.studies.finding._work import BOOSTING, Request
 
@@ -70,8 +70,9 @@ def _affordable_epochs(leg: Leg, race: Race, winner: Candidate, baseline: Candid
         mean(o.seconds for e, o in race.outcomes.items() if (e.architecture, e.rung) == (c.architecture, last))
         for c in (winner, baseline)
     ]
-    # All rows learn now, not all but those that judged.
-    epoch = sum(max(t - PER_TRAINING, 0.3 * t) / leg.plan.rungs[last] / (1 - JUDGE_SHARE) for t in took)
+    # More rows learn now: those of the whole plan, and those that judged.
+    passes = leg.passes(leg.plan.rungs[last], leg.plan.rows(last))
+    epoch = sum(leg.plan.examples * max(t - PER_TRAINING, 0.3 * t) / passes for t in took)
     rounds = math.ceil(2 * SEEDS / leg.f.count) / (2 * SEEDS)
     usable = ANSWERED * leg.left() - rounds * 2 * SEEDS * PER_TRAINING
     return max(leg.plan.rungs[0], min(2 * leg.plan.epochs, int(usable / (rounds * SEEDS * epoch))))
@@ -165,6 +166,7 @@ def _told_race(leg: Leg, race: Race) -> dict[str, Any]:
     ]
     return {
         "rungs": list(leg.plan.rungs),
+        "rows": [taught_rows(len(leg.data.train_y), leg.plan.rows(rung)) for rung in range(len(leg.plan.rungs))],
         "lines": lines,
         "agreements": [asdict(a) for a in race.agreements],
         "seed_deviation": race.seed_deviation(),

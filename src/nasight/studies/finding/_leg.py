@@ -15,13 +15,11 @@ from nasight.reproducible import generator_for
 from nasight.studies.finding._budget import Budget
 from nasight.studies.finding._context import Context
 from nasight.studies.finding._names import SPACE
-from nasight.studies.finding._plan import PER_TRAINING, SHARES, Plan
+from nasight.studies.finding._plan import JUDGE_SHARE, JUDGING, PER_TRAINING, SHARES, Plan, taught_rows
 from nasight.studies.finding._propose import Proposal, at_random
 from nasight.studies.finding._race import Candidate, Race
 from nasight.studies.finding._work import BOOSTING, Recipe, Request, read_architecture
 
-JUDGE_SHARE = 0.25
-"""Of the training rows, those by which recipe and race are judged."""
 FEWEST_PLACES = 2
 
 
@@ -64,10 +62,20 @@ class Leg:
         self.f.tell("stage", {"stage": name, "left": self.left(), "seconds": self.plan.seconds.get(name)})
 
     def request(
-        self, key: str, architecture: str, epochs: int, seed: int, recipe: Recipe, *, final: bool = False
+        self,
+        key: str,
+        architecture: str,
+        epochs: int,
+        seed: int,
+        recipe: Recipe,
+        *,
+        rung: int | None = None,
+        final: bool = False,
     ) -> Request:
+        """A training with the rows of a rung, or with all that the plan has."""
         sizes = tuple(sorted(self.s.size.items())) if key == SPACE else ()
-        examples = getattr(self, "plan", None) and self.plan.examples
+        plan = getattr(self, "plan", None)
+        examples = None if plan is None else plan.examples if rung is None else plan.rows(rung)
         place = None
         if key == BOOSTING:
             epochs = 1  # It has none: one training serves all rungs.
@@ -83,7 +91,7 @@ class Leg:
             epochs,
             seed,
             recipe,
-            examples=examples or None,
+            examples=examples,
             validation="test" if final else JUDGE_SHARE,
             size=sizes,
             batch_size=self.s.batch_size,
@@ -113,7 +121,7 @@ class Leg:
         if self.budget.seconds is None:
             return planned
         time = (self.until("race") - 0.5) / (len(self.plan.rungs) - rung)
-        each = self.epoch_seconds() * self.plan.rungs[rung] + PER_TRAINING
+        each = self.row_seconds() * self.passes(self.plan.rungs[rung], self.plan.rows(rung)) + PER_TRAINING
         controls = sum(c.control for c in race.candidates.values()) * (race.seeds if rung == 0 else 1)
         return max(0, min(4 * planned, int(time * self.f.count / each) - controls))
 
@@ -123,10 +131,19 @@ class Leg:
         after = sum(SHARES[name] for name in order[order.index(stage) + 1 :])
         return self.left() - after * float(self.journal[f"planned {self.number}"])
 
-    def epoch_seconds(self) -> float:
-        """Seconds per epoch of a training in the searched space, as they were up to now."""
-        found = [o.seconds / r.epochs for r, o in self.f.seen if r.space == SPACE and r.place is None]
-        return mean(found) if found else self.plan.examples * float(self.journal[f"speed {self.number}"]["train"])
+    def row_seconds(self) -> float:
+        """Seconds per row that a training in the searched space learns from once, as they were up to now."""
+        found = [
+            max(o.seconds - PER_TRAINING, 0.3 * o.seconds) / self.passes(r.epochs, r.examples)
+            for r, o in self.f.seen
+            if r.space == SPACE and r.place is None
+        ]
+        return mean(found) if found else float(self.journal[f"speed {self.number}"]["train"])
+
+    def passes(self, epochs: int, examples: int | None) -> float:
+        """Rows that a training of the race passes through its network, those that judge by what they cost."""
+        rows = len(self.data.train_y)
+        return epochs * taught_rows(rows, examples or rows) + JUDGING * JUDGE_SHARE * rows
 
     def merged(self, proposals: Sequence[Proposal], number: int) -> list[Candidate]:
         """Each form once, at most so many: proposers take turns, so that none crowds the others out."""

@@ -110,7 +110,7 @@ def _side(name: str, side: Mapping[str, Any], proposed_by: tuple[str, ...], find
 
 def _race(find: FinishedFind) -> FindRaceValues:
     return FindRaceValues(
-        rungs=find.rungs,
+        rungs=[find.rung_text(rung) for rung in range(len(find.rungs))],
         candidates=find.candidates,
         agreements=[_agreement(find, rung) for rung in range(len(find.rungs) - 1)],
         seed_deviation=find.result["race"]["seed_deviation"],
@@ -127,7 +127,7 @@ def _agreement(find: FinishedFind, rung: int) -> RungAgreement:
         pairs = [(c.accuracies[rung], c.accuracies[rung + 1]) for c in find.candidates]
         both = [(a, b) for a, b in pairs if a is not None and b is not None]
         found = agreement(rung, [a for a, _ in both], [b for _, b in both])
-    before, after = find.rungs[rung], find.rungs[rung + 1]
+    before, after = find.rung_text(rung), find.rung_text(rung + 1)
     return RungAgreement(before, after, found.candidates, found.tau, found.p, found.predicts)
 
 
@@ -245,6 +245,7 @@ def _untried(find: FinishedFind) -> UntriedValues:
         seeds=len(result["accuracies"]),
         rows=result["rows"],
         examples=result["examples"],
+        fewest=min(find.rung_rows, default=None),
         judged_rows=find.judging_rows(test=False),
         test_rows=find.judging_rows(test=True),
         size=find.settings["size"],
@@ -277,8 +278,8 @@ def _work(find: FinishedFind, plan: Plan) -> dict[str, str]:
     result, recipes = find.result, len(find.result["recipes"])
     trained = [sum(c.accuracies[rung] is not None for c in find.rivals) for rung in range(len(find.rungs))]
     rungs = [
-        f"{_of(done, places)} candidates for {epochs} epochs"
-        for done, places, epochs in zip(trained, plan.places, find.rungs, strict=True)
+        f"{_of(done, places)} candidates for {find.rung_text(rung)}"
+        for rung, (done, places) in enumerate(zip(trained, plan.places, strict=True))
     ]
     sides = "the baseline" if find.same else "winner and baseline"
     return {

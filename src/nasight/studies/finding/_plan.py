@@ -19,8 +19,10 @@ GRID = 7
 FEWEST_EPOCHS, MOST_EPOCHS = 6, 100
 FEWEST_ROWS = 400
 LEAST_RUNG = 3
-"""Epochs of the shortest whole schedule that ranks at all."""
+"""Epochs of the shortest whole schedule that ranks at all; where a rung has less time than that, it has fewer rows."""
 NARROWING = 3
+CHEAPER = 0.7
+"""A rung costs at most so much of the next one, or is left out."""
 FEWEST_RACED = 4
 SCORED = 30
 CONTROLS = 2
@@ -30,6 +32,10 @@ SLACK = 0.93
 """Clocks are noisy: so much of the budget is planned with."""
 PER_TRAINING = 0.4
 """Seconds that a training takes besides its steps."""
+JUDGE_SHARE = 0.25
+"""Of the training rows, those by which recipe and race are judged."""
+JUDGING = 0.35
+"""What judging a row costs, in parts of a step that learns from it."""
 
 
 class TooSmall(RequestError):
@@ -66,13 +72,29 @@ class Plan:
     """Architectures that are scored without training."""
     recipe_epochs: int
     seconds: Mapping[str, float] = field(default_factory=dict)
+    rung_rows: tuple[int, ...] = ()
+    """Rows that the trainings of each rung learn from; empty: as many as there are, up to `examples`."""
+
+    def rows(self, rung: int) -> int:
+        """The rows of a rung."""
+        return self.rung_rows[rung] if self.rung_rows else self.examples
+
+    @property
+    def recipe_rung(self) -> int:
+        """The rung whose rows the trainings of the recipe have: the one before the last, where there are several."""
+        return max(0, len(self.rungs) - 2)
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> Plan:
-        return cls(**{**value, "rungs": tuple(value["rungs"]), "places": tuple(value["places"])})
+        tuples = {key: tuple(value.get(key, ())) for key in ("rungs", "places", "rung_rows")}
+        return cls(**{**value, **tuples})
+
+    def rung_text(self, rung: int) -> str:
+        """The trainings of a rung in words."""
+        return rung_text(self.rungs[rung], self.rows(rung), max(self.rung_rows, default=0))
 
     def lines(self) -> list[str]:
         """The plan as a person reads it."""
@@ -80,7 +102,7 @@ class Plan:
         what = {
             "recipe": f"{GRID} trainings of the baseline, {self.recipe_epochs} epochs each",
             "propose": f"{self.searches} searches of {self.search_epochs} epochs, {self.scored} architectures scored",
-            "race": ", ".join(f"{n} x {e} epochs" for n, e in zip(self.places, self.rungs, strict=True)),
+            "race": ", ".join(f"{n} x {self.rung_text(i)}" for i, n in enumerate(self.places)),
             "answer": f"winner and baseline, {SEEDS} seeds of {self.epochs} epochs each",
         }
         return [
@@ -125,26 +147,57 @@ def plan(
         )
     examples = min(rows, int(each / (FEWEST_EPOCHS * per_row)))
     epochs = max(FEWEST_EPOCHS, min(MOST_EPOCHS, int(each / (examples * per_row))))
-    rungs = tuple(sorted({e for k in (NARROWING**2, NARROWING, 1) if (e := round(epochs / k)) >= LEAST_RUNG}))
-    epoch = examples * per_row
+    taught, judging = taught_rows(rows, examples), JUDGING * JUDGE_SHARE * rows
+    rungs, rung_rows = _rungs(epochs, taught, min(taught, least_rows))
+    costs = [(e * r + judging) * per_row + PER_TRAINING for e, r in zip(rungs, rung_rows, strict=True)]
     race = shares["race"] * work
     # Every rung gets the same share of the race.
     beside = [CONTROLS * (2 if i == 0 else 1) for i in range(len(rungs))]
-    counts = [race / len(rungs) / (e * epoch + PER_TRAINING) - c for e, c in zip(rungs, beside, strict=True)]
+    counts = [race / len(rungs) / cost - c for cost, c in zip(costs, beside, strict=True)]
     places = tuple(max(2, min(MOST_PLACES // NARROWING**i, int(count))) for i, count in enumerate(counts))
     searches = workers if seconds < 1_800 else 2 * workers
     propose = shares["propose"] * work
     search_epochs = max(2, min(50, int(0.8 * propose / searches / (examples * speed.search))))
     scored = max(0, min(1_000, int(0.2 * propose / max(speed.score, 1e-6))))
-    recipe_epochs = rungs[max(0, len(rungs) - 2)] if len(rungs) > 1 else max(LEAST_RUNG, epochs // NARROWING)
+    recipe = max(0, len(rungs) - 2)
+    recipe_epochs = rungs[recipe] if len(rungs) > 1 else max(LEAST_RUNG, epochs // NARROWING)
+    tried = (recipe_epochs * rung_rows[recipe] + judging) * per_row + PER_TRAINING
     expected = {
-        "recipe": GRID * (recipe_epochs * epoch + PER_TRAINING) / workers,
+        "recipe": GRID * tried / workers,
         "propose": (searches * search_epochs * examples * speed.search + scored * speed.score) / workers,
-        "race": sum((n + c) * (e * epoch + PER_TRAINING) for n, c, e in zip(places, beside, rungs, strict=True))
-        / workers,
-        "answer": 2 * SEEDS * (epochs * epoch + PER_TRAINING) / workers,
+        "race": sum((n + c) * cost for n, c, cost in zip(places, beside, costs, strict=True)) / workers,
+        "answer": 2 * SEEDS * (epochs * examples * per_row + PER_TRAINING) / workers,
     }
-    return Plan(examples, epochs, rungs, places, searches, search_epochs, scored, recipe_epochs, expected)
+    return Plan(examples, epochs, rungs, places, searches, search_epochs, scored, recipe_epochs, expected, rung_rows)
+
+
+def _rungs(epochs: int, rows: int, least_rows: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Epochs and rows of the rungs: of a ninth, a third and all of the cost of the trainings that answer.
+
+    A shorter schedule has fewer epochs, and where these would be too few to rank anything, fewer rows.
+    """
+    found = [(epochs, rows)]
+    for part in (NARROWING, NARROWING**2):
+        e = max(min(LEAST_RUNG, epochs), round(epochs / part))
+        few = epochs / part < LEAST_RUNG
+        r = max(least_rows, round(rows * epochs / (part * e))) if few else rows
+        if e * r <= CHEAPER * found[0][0] * found[0][1]:
+            found.insert(0, (e, r))
+    return tuple(e for e, _ in found), tuple(r for _, r in found)
+
+
+def taught_rows(rows: int, examples: int) -> int:
+    """Of `rows` those that a training of the race learns from, if it may take so many."""
+    return min(examples, round((1 - JUDGE_SHARE) * rows))
+
+
+def rung_text(epochs: int, rows: int, most: int) -> str:
+    """The trainings of a rung in words; the rows are named where other rungs have more.
+
+    >>> rung_text(6, 5000, 5000), rung_text(3, 1200, 5000)
+    ('6 epochs', '3 epochs of 1,200 rows')
+    """
+    return f"{epochs} epoch{'' if epochs == 1 else 's'}" + (f" of {rows:,} rows" if rows < most else "")
 
 
 def plan_of_trainings(trainings: int, *, rows: int, epochs: int = FEWEST_EPOCHS, controls: int = CONTROLS) -> Plan:

@@ -92,7 +92,7 @@ def _search_epochs(leg: Leg) -> int:
     if leg.budget.seconds is None:
         return leg.plan.search_epochs
     speed = Speed(**leg.journal[f"speed {leg.number}"])
-    pace = max(0.5, leg.epoch_seconds() / (leg.plan.examples * speed.train))
+    pace = max(0.5, leg.row_seconds() / speed.train)
     epoch = pace * leg.plan.examples * speed.search
     time = SEARCHED * leg.until("propose") * leg.f.count / leg.plan.searches
     return max(2, min(2 * leg.plan.search_epochs, int(time / epoch)))

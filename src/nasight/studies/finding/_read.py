@@ -20,7 +20,7 @@ from nasight.studies._explain import CACHE
 from nasight.studies.finding._answer import Answer
 from nasight.studies.finding._budget import time_text
 from nasight.studies.finding._journal import Journal
-from nasight.studies.finding._plan import Plan
+from nasight.studies.finding._plan import Plan, rung_text
 from nasight.studies.finding._work import read_architecture
 
 
@@ -33,11 +33,18 @@ class FinishedFind:
         self.journal = Journal(answer.path)
         self.leg = int(self.result["legs"]) - 1
         self.rungs: list[int] = self.result["race"]["rungs"]
+        self.rung_rows: list[int] = self.result["race"].get("rows", [])
+        """Rows that each rung learned from; empty in finds of before, where all rungs had the same."""
 
     @property
     def same(self) -> bool:
         """Whether the baseline won the race."""
         return bool(self.result["architecture"] == self.result["baseline"]["architecture"])
+
+    def rung_text(self, rung: int) -> str:
+        """The trainings of a rung in words."""
+        rows = self.rung_rows[rung] if self.rung_rows else 0
+        return rung_text(self.rungs[rung], rows, max(self.rung_rows, default=0))
 
     # What was searched
 

@@ -67,8 +67,8 @@ def _recipe(leg: Leg) -> tuple[Recipe, list[tuple[Recipe, float | None]]]:
     reference = leg.reference()
 
     def train(recipes: Sequence[Recipe]) -> list[Outcome | None]:
-        epochs = leg.plan.recipe_epochs
-        return leg.f.workers.train([leg.request(SPACE, reference, epochs, leg.seed, r) for r in recipes])
+        epochs, rung = leg.plan.recipe_epochs, leg.plan.recipe_rung
+        return leg.f.workers.train([leg.request(SPACE, reference, epochs, leg.seed, r, rung=rung) for r in recipes])
 
     asked = None if leg.s.augment is None else (leg.s.augment,)
     # An augmentation of one's own takes the place of the built-in ones.
@@ -122,7 +122,8 @@ def _train(leg: Leg, race: Race) -> None:
 
 def _entry(leg: Leg, entry: Entry) -> Request:
     key, architecture = split_name(entry.architecture)
-    return leg.request(key, architecture, leg.plan.rungs[entry.rung], leg.seed + entry.seed, leg.recipe)
+    epochs, seed = leg.plan.rungs[entry.rung], leg.seed + entry.seed
+    return leg.request(key, architecture, epochs, seed, leg.recipe, rung=entry.rung)
 
 
 def _tell_rung(leg: Leg, race: Race) -> None:
@@ -131,7 +132,7 @@ def _tell_rung(leg: Leg, race: Race) -> None:
         "rung",
         {
             "rung": race.rung,
-            "epochs": leg.plan.rungs[race.rung],
+            "training": leg.plan.rung_text(race.rung),
             "running": len(race.active()),
             "leaders": [(c.architecture, race.accuracy(c.architecture, race.rung - 1)) for c in leaders],
             "left": leg.left(),
