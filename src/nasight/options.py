@@ -94,6 +94,9 @@ class SearchOptions(TypedDict, total=False):
         Setting("Learning rate of the architecture (default: the published one, scaled by 1/sqrt(steps)).", LEARNING),
     ]
     arch_clip: Annotated[float, Setting("Largest gradient norm of the architecture (default: any).", LEARNING)]
+    weights_first: Annotated[
+        bool, Setting("Whether a step moves the shared weights before the architecture (asng: it does).", LEARNING)
+    ]
     augment: Annotated[bool | str | Callable[[Any], Any], Setting(AUGMENT, LEARNING, "WORDS")]
     class_weights: Annotated[
         str, Setting("balanced: every class counts alike in the loss, however many rows it has.", LEARNING)

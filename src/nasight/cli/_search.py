@@ -94,6 +94,9 @@ def search(
     weight_decay: Annotated[float | None, setting(SearchOptions, "weight_decay")] = None,
     clip: Annotated[float | None, setting(SearchOptions, "clip")] = None,
     arch_clip: Annotated[float | None, setting(SearchOptions, "arch_clip")] = None,
+    weights_first: Annotated[
+        bool | None, setting(SearchOptions, "weights_first", "--weights-first/--architecture-first")
+    ] = None,
     augment: Annotated[str | None, setting(SearchOptions, "augment")] = None,
     no_augment: NoAugment = False,
     class_weights: Annotated[str | None, setting(SearchOptions, "class_weights")] = None,
@@ -173,6 +176,7 @@ def search(
         "weight_decay": weight_decay,
         "clip": clip,
         "arch_clip": arch_clip,
+        "weights_first": weights_first,
         "augment": False if no_augment else augment,
         "candidates": candidates,
         "top": top,

@@ -161,16 +161,16 @@ def resume(
     given = space if space is None or isinstance(space, str) else load_space(space)
     run = Run(path, space=given, method=method)
     ranks = current_ranks()
+    if run.settings.edition < CHANGED.get(run.settings.method, 1) and (epochs is not None or not run.finished):
+        raise RequestError(
+            f"the search in {run.path} was begun with the {run.settings.method!r} of an earlier version, which differs "
+            "from this one: begin it anew"
+        )
     if epochs is not None:
         ranks.of_first(partial(_lengthen, run, epochs))
         run = Run(path, space=run.space, method=run.method)
     if run.finished:
         return run
-    if run.settings.edition == 1 and run.settings.method in CHANGED:
-        raise RequestError(
-            f"the search in {run.path} was begun with the {run.settings.method!r} of version 0.1, which differs from "
-            "this one: begin it anew"
-        )
     with ranks.together():
         dataset = run.load_data(data, data_folder=data_folder)
     if lr is not None and lr != run.settings.lr:

@@ -30,15 +30,16 @@ ALL = "all"
 ONLY_AS_PUBLISHED = ("imagenet",)
 """Presets that mean nothing where there is no protocol to follow."""
 
-EDITION = 2
+EDITION = 3
 """Counted up when a name comes to mean another computation, so that a run of before keeps what it meant."""
 FIRST_EDITION = {
     "objective": {"erm": "erm-joint", "erm-alternating": "erm"},
     "method": {"gdas": "gdas-drawn", "gaea-gdas": "gaea-gdas-drawn"},
 }
 """What names of the first edition are called now."""
-CHANGED = ("p-darts", "gaea-p-darts", "snas", "gaea-snas")
-"""Methods whose searches of the first edition cannot be finished by this one; those that ended are read as before."""
+CHANGED = {"p-darts": 2, "gaea-p-darts": 2, "snas": 2, "gaea-snas": 2, "asng": 3}
+"""Method -> the edition since which it is what it is now. Searches of one before cannot be finished by this one; those
+that ended are read as before."""
 HELD_BACK = 0.5
 """The part of the epochs before the first architecture step, where the size of a gradient sets the rate and neither the
 method nor a protocol says otherwise: at the start gradients are small and say little, and the rate would be high."""
@@ -74,6 +75,8 @@ class SearchSettings(BaseModel):
     clip: float = Field(default=5.0, gt=0, allow_inf_nan=False)
     arch_lr: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     arch_clip: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    weights_first: bool = False
+    """Whether a step moves the shared weights before the architecture, where the two take turns."""
     partial: int | None = Field(default=None, ge=1)
     """One part in so many of the channels goes through the operations; None: the method's own."""
     examples: int | None = Field(default=None, ge=4)
@@ -156,6 +159,13 @@ def resolve(
             f"arch_share is for objectives that give the architecture rows of its own, such as bilevel, not for "
             f"{chosen.name!r}"
         )
+    if "weights_first" in given and chosen.weights_first is None:
+        raise RequestError(
+            f"weights_first is for objectives in which the shared weights and the architecture take turns, such as "
+            f"bilevel, not for {chosen.name!r}"
+        )
+    if chosen.weights_first is None:
+        published.pop("weights_first", None)
     values: dict[str, Any] = {
         "edition": EDITION,
         "space": name or space.name,
@@ -167,6 +177,7 @@ def resolve(
         "lr": schedule.lr,
         "lr_min": schedule.lr_min,
         "candidates": method.candidates,
+        "weights_first": bool(chosen.weights_first),
         "threads": torch.get_num_threads(),
         "device": "auto",
         "precision": "32",
