@@ -59,6 +59,29 @@ def test_enas_alternates_epochs_and_controller_phases_on_nasbench201() -> None:
     assert METHODS["enas"].geometry.default_lr(steps * found.epochs) == pytest.approx(1e-3)
 
 
+def test_the_order_of_the_two_steps_is_that_of_each_released_code() -> None:
+    """Shared weights first in DARTS-V1.py, GDAS.py and SETN.py, not in DARTS-V2.py nor in GAEA's train_search.py."""
+    orders = {
+        method: resolve(METHODS[method], load("nasbench201"), data="cifar-10", preset="paper").weights_first
+        for method, family in PUBLISHED
+        if family == "nasbench201" and METHODS[method].objectives[0].weights_first is not None
+    }
+    assert orders == {
+        "darts": True, "gdas": True, "setn": True, "darts-2nd": False, "gaea-darts": False, "gaea-gdas": False,
+    }  # fmt: skip
+    # GAEA's fork of PC-DARTS turns the order of PC-DARTS's own search on ImageNet round.
+    pairs = [PROTOCOLS["imagenet"][method, "darts"] for method in ("pc-darts", "gaea-pc-darts")]
+    images = [pair.settings.get("weights_first") for pair in pairs]
+    assert images == [None, True]
+
+
+@pytest.mark.parametrize("preset", ["tiny", "small", "medium"])
+def test_other_presets_keep_the_architecture_first(preset: str) -> None:
+    for method in ("darts", "gdas", "setn"):
+        found = resolve(METHODS[method], load("nasbench201"), data="cifar-10", preset=preset)
+        assert found.weights_first is False
+
+
 def test_p_darts_has_three_stages_of_25_epochs_with_5_11_and_17_cells() -> None:
     found = resolve(METHODS["p-darts"], load("darts"), data="cifar-10", preset="paper")
     assert (found.epochs, found.size["cells"], found.warmup, found.batch_size) == (75, 5, 30, 96)

@@ -31,7 +31,6 @@ AUTODL = "D-X-Y/AutoDL-Projects@f46486e"
 GAEA = "liamcli/gaea_release@1604615"
 BN = "batch norm always takes the statistics of the batch, without a scale of its own"
 AVERAGES = "batch norm always takes the statistics of the batch; the released code evaluates with running averages"
-FIRST = "the architecture steps first here; the released code steps the shared weights first"
 CROPS = "images are shifted and mirrored as the data set says; the released code crops 8 to 100 % of the area at random"
 # NAS-Bench-201's own runs: configs/nas-benchmark/algos/*.config of AutoDL-Projects. Two halves, and no rows besides.
 NASBENCH201 = {
@@ -124,12 +123,12 @@ ONE_SHOT = {
 
 PUBLISHED: Mapping[tuple[str, str], Published] = {
     ("darts", "nasbench201"): Published(
-        _benchmark(50, arch_lr=3e-4, none=False),
+        _benchmark(50, arch_lr=3e-4, none=False, weights_first=True),
         f"{AUTODL}: DARTS.config, DARTS-V1.py; without `none` as in GAEA's comparison (C.3)",
-        (FIRST, BN),
+        (BN,),
     ),
     ("darts-2nd", "nasbench201"): Published(
-        _benchmark(50, arch_lr=3e-4), f"{AUTODL}: DARTS.config, DARTS-V2.py", (BN,)
+        _benchmark(50, arch_lr=3e-4, weights_first=False), f"{AUTODL}: DARTS.config, DARTS-V2.py", (BN,)
     ),
     ("gaea-darts", "nasbench201"): Published(
         {**GAEA_201, "objective": "erm"},
@@ -137,9 +136,8 @@ PUBLISHED: Mapping[tuple[str, str], Published] = {
         ("channels: 16 in the paper, 24 in the released settings", BN),
     ),
     ("gdas", "nasbench201"): Published(
-        _benchmark(250, arch_lr=3e-4),
+        _benchmark(250, arch_lr=3e-4, weights_first=True),
         f"{AUTODL}: GDAS.config, GDAS.py",
-        (FIRST,),
     ),
     ("gaea-gdas", "nasbench201"): Published(
         {**GAEA_201, "none": True, "epochs": 150, "schedule_epochs": 150, "warmup": 50, "objective": "bilevel"},
@@ -155,9 +153,9 @@ PUBLISHED: Mapping[tuple[str, str], Published] = {
         _benchmark(250, objective="weights", candidates=100), f"{AUTODL}: RANDOM.config, RANDOM-NAS.py (RSPS)", (BN,)
     ),
     ("setn", "nasbench201"): Published(
-        _benchmark(250, arch_lr=3e-4, candidates=100),
+        _benchmark(250, arch_lr=3e-4, candidates=100, weights_first=True),
         f"{AUTODL}: SETN.config, SETN.py",
-        ("the released code clips no gradient; here 5", FIRST),
+        ("the released code clips no gradient; here 5",),
     ),
     ("enas", "nasbench201"): Published(
         _benchmark(
@@ -241,10 +239,9 @@ PUBLISHED_ON_IMAGENET: Mapping[tuple[str, str], Published] = {
         (CROPS, BN),
     ),
     ("gaea-pc-darts", "darts"): Published(
-        {**PC_IMAGENET, "arch_lr": 0.1},
+        {**PC_IMAGENET, "arch_lr": 0.1, "weights_first": True},
         "GAEA, 4.2; liamcli/PC-DARTS@dc3cfe0: train_search_imagenet_edarts.py, architect_edarts.py",
         (
-            FIRST,
             "the released code never clears the architecture's gradient before its step: that of the shared weights' "
             "batch is added, and in the first step that of all of warm-up; here the architecture's batch alone counts",
             "the released code lifts no small weight of an edge; here all weights are lifted to 0.00001",
@@ -256,7 +253,9 @@ PUBLISHED_ON_IMAGENET: Mapping[tuple[str, str], Published] = {
 """The same for searches on ImageNet."""
 
 PROTOCOLS: Mapping[str, Mapping[tuple[str, str], Published]] = {"paper": PUBLISHED, "imagenet": PUBLISHED_ON_IMAGENET}
-"""Preset -> its protocols. "medium" follows those of "paper", in its own length and size."""
+"""Preset -> its protocols. "medium" follows those of "paper", in its own length and size, and less `PAPER_ALONE`."""
+PAPER_ALONE = ("weights_first",)
+"""Settings of a protocol that "medium" leaves as they are at the smaller presets, to which it is compared."""
 
 
 def published_for(method: str, family: str, preset: str) -> Published | None:
