@@ -111,6 +111,10 @@ class SearchOptions(TypedDict, total=False):
         int,
         Setting("Architectures that compete at the end (rs-ws, ...), or are scored (eigen, knas, ...).", LEARNING, "N"),
     ]
+    candidate_rows: Annotated[
+        int,
+        Setting("Each of these (rs-ws, ...) is judged on N rows of its own (default: all on the same).", LEARNING, "N"),
+    ]
     top: Annotated[int, Setting("The best K of these are trained and compared (eigen, ...).", LEARNING, "K")]
     max_params: Annotated[
         int | str,

@@ -1,13 +1,10 @@
-import json
 from collections.abc import Callable
 
-import pytest
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from nasight.errors import RequestError
-from nasight.searching import METHODS, Run, resume
+from nasight.searching import METHODS, Run
 from nasight.searching._engine import Engine
 
 RANKING = METHODS["asng"].objectives[0]
@@ -58,17 +55,6 @@ def test_the_shared_weights_move_first_and_two_fresh_cells_are_ranked_with_the_m
     assert len(answers) == 2
     assert not torch.equal(then, start)
     assert torch.equal(then, shared(made))
-
-
-def test_an_unfinished_search_with_the_asng_of_an_earlier_version_is_not_finished(tiny: Callable[..., Run]) -> None:
-    run = tiny(method="asng")
-    about = run.folder.about
-    for edition in (1, 2):
-        (run.path / "result.json").unlink(missing_ok=True)
-        about["settings"] = {**about["settings"], "edition": edition}
-        (run.path / "run.json").write_text(json.dumps(about))
-        with pytest.raises(RequestError, match="'asng' of an earlier version"):
-            resume(run.path)
 
 
 def shared(made: Engine) -> Tensor:

@@ -76,10 +76,10 @@ def test_the_order_of_the_two_steps_is_that_of_each_released_code() -> None:
 
 
 @pytest.mark.parametrize("preset", ["tiny", "small", "medium"])
-def test_other_presets_keep_the_architecture_first(preset: str) -> None:
-    for method in ("darts", "gdas", "setn"):
+def test_other_presets_keep_the_architecture_first_and_one_batch_for_all_candidates(preset: str) -> None:
+    for method in ("darts", "gdas", "setn", "rs-ws", "enas"):
         found = resolve(METHODS[method], load("nasbench201"), data="cifar-10", preset=preset)
-        assert found.weights_first is False
+        assert (found.weights_first, found.candidate_rows) == (False, None)
 
 
 def test_p_darts_has_three_stages_of_25_epochs_with_5_11_and_17_cells() -> None:

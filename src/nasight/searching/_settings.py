@@ -37,7 +37,7 @@ FIRST_EDITION = {
     "method": {"gdas": "gdas-drawn", "gaea-gdas": "gaea-gdas-drawn"},
 }
 """What names of the first edition are called now."""
-CHANGED = {"p-darts": 2, "gaea-p-darts": 2, "snas": 2, "gaea-snas": 2, "asng": 3}
+CHANGED = {"p-darts": 2, "gaea-p-darts": 2, "snas": 2, "gaea-snas": 2, "asng": 3, "enas": 3}
 """Method -> the edition since which it is what it is now. Searches of one before cannot be finished by this one; those
 that ended are read as before."""
 HELD_BACK = 0.5
@@ -89,6 +89,8 @@ class SearchSettings(BaseModel):
     augment: bool = True
     class_weights: Literal["balanced"] | None = None
     candidates: int = Field(default=0, ge=0)
+    candidate_rows: int | None = Field(default=None, ge=2)
+    """Each candidate is judged on a batch of its own of so many rows; None: all of them on the same rows."""
     max_params: int | None = Field(default=None, ge=1)
     """The architecture found has at most this many parameters, counted at `params_size` (by default at `size`)."""
     max_latency: float | None = Field(default=None, gt=0, allow_inf_nan=False)
