@@ -25,7 +25,8 @@ def test_every_published_protocol_is_a_valid_search_with_a_source(preset: str, m
     found = resolve(METHODS[method], load(FAMILIES[family]), data="cifar-10", preset=preset)
     row = PROTOCOLS[preset][method, family]
     wanted = dict(row.settings)
-    wanted.pop("none", None)
+    for key in ("none", "space_options"):
+        wanted.pop(key, None)
     assert {key: getattr(found, key) for key in wanted} == wanted
     assert row.source
 
@@ -80,6 +81,21 @@ def test_other_presets_keep_the_architecture_first_and_one_batch_for_all_candida
     for method in ("darts", "gdas", "setn", "rs-ws", "enas"):
         found = resolve(METHODS[method], load("nasbench201"), data="cifar-10", preset=preset)
         assert (found.weights_first, found.candidate_rows) == (False, None)
+
+
+def test_rs_ws_trains_on_one_half_and_judges_each_candidate_on_rows_of_the_other() -> None:
+    for space, rows in (("nasbench201", 512), ("nasbench1shot1-2", 640)):
+        found = resolve(METHODS["rs-ws"], load(space), data="cifar-10", preset="paper")
+        assert (found.validation, found.candidate_rows, found.batch_size) == (0.5, rows, 64)
+    assert (found.clip, found.candidates, found.epochs, found.lr, found.lr_min) == (0.25, 1000, 100, 0.025, 0.001)
+
+
+def test_rs_ws_on_nasbench1shot1_sums_the_inputs_under_paper_alone(tmp_path: Path) -> None:
+    flags = {"epochs": 1, "examples": 80, "size": {"channels": 4, "cells": 1}, "threads": 1, "candidates": 3}
+    for preset, options in (("paper", {"sums": True}), ("medium", {}), ("tiny", {})):
+        run = nasight.search("nasbench1shot1-1", "rs-ws", "digits", out=tmp_path / preset, preset=preset, **flags)
+        assert run.settings.space_options == options
+        assert run.space.options == options
 
 
 def test_p_darts_has_three_stages_of_25_epochs_with_5_11_and_17_cells() -> None:

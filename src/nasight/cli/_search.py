@@ -381,6 +381,7 @@ def _list_published(as_json: bool, preset: str) -> None:
     for row in rows:
         values = {key: value for key, value in row.items() if key not in ("method", "space", "source", "notes", "size")}
         sizes = ", ".join(f"{value} {key}" for key, value in row["size"].items())
+        values |= values.pop("space_options", {})
         settings = ", ".join(f"{key} {value}" for key, value in values.items())
         lines = [f"{row['method']} on {row['space']}: {sizes}; {settings}", f"  source: {row['source']}"]
         typer.echo("\n".join([*lines, *(f"  note: {note}" for note in row["notes"])]))

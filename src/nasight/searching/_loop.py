@@ -91,9 +91,10 @@ def search(
         raise RequestError(f"top is for methods without training, not for {row.name!r}")
     none = given.pop("none", None)
     published = published_for(row.name, family_of(space), preset)
-    if none is None and published is not None:
-        none = published.settings.get("none")
-    found, name, options = chosen_space(space, given.pop("space_options", None), none=none)
+    declared: Mapping[str, Any] = {} if published is None else published.settings
+    none = declared.get("none") if none is None else none
+    asked = {**declared.get("space_options", {}), **(given.pop("space_options", None) or {})}
+    found, name, options = chosen_space(space, asked, none=none)
     ranks = current_ranks()
     with ranks.together():
         data = with_label(data, given.pop("label", None), given.pop("task", None))

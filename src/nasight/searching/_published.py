@@ -18,12 +18,14 @@ class Published:
     """One method on one family of spaces, as it was published."""
 
     settings: Mapping[str, Any]
-    """Settings of a search that follow from it, `objective` and `none` among them."""
+    """Settings of a search that follow from it, `objective` and options of the space among them."""
     source: str
     notes: tuple[str, ...] = field(default=())
     """Where sources disagree, what could not be found, and what is done otherwise here."""
     training: Mapping[str, Any] = field(default_factory=dict)
     """Settings in which the published training of what was found differs from the space's preset `paper`."""
+    medium: Mapping[str, Any] | None = field(default_factory=dict)
+    """What `medium` has in place of these settings, to be compared with smaller presets; None: it does not follow."""
 
 
 CELL = {"channels": 16, "cells": 5}
@@ -32,6 +34,9 @@ GAEA = "liamcli/gaea_release@1604615"
 BN = "batch norm always takes the statistics of the batch, without a scale of its own"
 AVERAGES = "batch norm always takes the statistics of the batch; the released code evaluates with running averages"
 CROPS = "images are shifted and mirrored as the data set says; the released code crops 8 to 100 % of the area at random"
+# What "medium" has at other presets too.
+ARCHITECTURE_FIRST = {"weights_first": False}
+SAME_ROWS = {"candidate_rows": None}
 # NAS-Bench-201's own runs: configs/nas-benchmark/algos/*.config of AutoDL-Projects. Two halves, and no rows besides.
 NASBENCH201 = {
     "objective": "bilevel",
@@ -126,6 +131,7 @@ PUBLISHED: Mapping[tuple[str, str], Published] = {
         _benchmark(50, arch_lr=3e-4, none=False, weights_first=True),
         f"{AUTODL}: DARTS.config, DARTS-V1.py; without `none` as in GAEA's comparison (C.3)",
         (BN,),
+        medium=ARCHITECTURE_FIRST,
     ),
     ("darts-2nd", "nasbench201"): Published(
         _benchmark(50, arch_lr=3e-4, weights_first=False), f"{AUTODL}: DARTS.config, DARTS-V2.py", (BN,)
@@ -138,6 +144,7 @@ PUBLISHED: Mapping[tuple[str, str], Published] = {
     ("gdas", "nasbench201"): Published(
         _benchmark(250, arch_lr=3e-4, weights_first=True),
         f"{AUTODL}: GDAS.config, GDAS.py",
+        medium=ARCHITECTURE_FIRST,
     ),
     ("gaea-gdas", "nasbench201"): Published(
         {**GAEA_201, "none": True, "epochs": 150, "schedule_epochs": 150, "warmup": 50, "objective": "bilevel"},
@@ -150,14 +157,17 @@ PUBLISHED: Mapping[tuple[str, str], Published] = {
         ),
     ),
     ("rs-ws", "nasbench201"): Published(
-        _benchmark(250, objective="weights", candidates=100, candidate_rows=512),
+        # Half of the rows train the shared weights, the other half judges.
+        _benchmark(250, objective="weights", candidates=100, candidate_rows=512, validation=0.5),
         f"{AUTODL}: RANDOM.config, RANDOM-NAS.py (RSPS)",
         (BN,),
+        medium={**SAME_ROWS, "validation": 0.0},
     ),
     ("setn", "nasbench201"): Published(
         _benchmark(250, arch_lr=3e-4, candidates=100, candidate_rows=512, weights_first=True),
         f"{AUTODL}: SETN.config, SETN.py",
         ("the released code clips no gradient; here 5",),
+        medium={**ARCHITECTURE_FIRST, **SAME_ROWS},
     ),
     ("enas", "nasbench201"): Published(
         _benchmark(
@@ -178,6 +188,7 @@ PUBLISHED: Mapping[tuple[str, str], Published] = {
             "the rows that judge the 100 draws of the end are not augmented here; the released code augments them",
             BN,
         ),
+        medium=SAME_ROWS,
     ),
     ("darts", "darts"): Published(DARTS_CIFAR, "Liu et al. 2019, 3.1; quark0/darts@f276dd3", (BN,)),
     ("darts-2nd", "darts"): Published(DARTS_CIFAR, "Liu et al. 2019, 3.1; quark0/darts@f276dd3", (BN,)),
@@ -231,6 +242,29 @@ PUBLISHED: Mapping[tuple[str, str], Published] = {
         "Zela et al. 2020; automl/nasbench-1shot1@cb0f0ec: 50 epochs by default, 25 in its scripts",
         (AVERAGES,),
     ),
+    ("rs-ws", "nasbench1shot1"): Published(
+        {
+            **ONE_SHOT,
+            "objective": "weights",
+            "space_options": {"sums": True},
+            "epochs": 100,
+            "schedule_epochs": 100,
+            "warmup": 0,
+            "batch_size": 64,
+            "clip": 0.25,
+            # Half of the rows train the shared weights, the other half judges: 10 batches of 64 for each candidate.
+            "validation": 0.5,
+            "candidates": 1000,
+            "candidate_rows": 640,
+        },
+        "Zela et al. 2020; automl/nasbench-1shot1@cb0f0ec: random_weight_share.py, darts_wrapper_discrete.py, scripts",
+        (
+            "the released code judges the best 5 of the 1,000 once more, on the whole half, and augments these rows; "
+            "here neither",
+            AVERAGES,
+        ),
+        medium=None,
+    ),
 }
 """(method, family of spaces) -> protocol; a pair that is not here was not published, or not found."""
 
@@ -255,14 +289,13 @@ PUBLISHED_ON_IMAGENET: Mapping[tuple[str, str], Published] = {
 """The same for searches on ImageNet."""
 
 PROTOCOLS: Mapping[str, Mapping[tuple[str, str], Published]] = {"paper": PUBLISHED, "imagenet": PUBLISHED_ON_IMAGENET}
-"""Preset -> its protocols. "medium" follows those of "paper", in its own length and size, and less `PAPER_ALONE`."""
-PAPER_ALONE = ("weights_first", "candidate_rows")
-"""Settings of a protocol that "medium" leaves as they are at the smaller presets, to which it is compared."""
+"""Preset -> its protocols. "medium" follows those of "paper", in its own length and size; see `Published.medium`."""
 
 
 def published_for(method: str, family: str, preset: str) -> Published | None:
     """The protocol that a preset follows for a method on such a space; None: there is none."""
-    return PROTOCOLS.get("paper" if preset == "medium" else preset, {}).get((method, family))
+    found = PROTOCOLS.get("paper" if preset == "medium" else preset, {}).get((method, family))
+    return None if preset == "medium" and found is not None and found.medium is None else found
 
 
 # GAEA, C.1 and C.2: the released searches of these spaces are bilevel; NAS-Bench-201 has both, and ERM is better (C.3).

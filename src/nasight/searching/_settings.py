@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from nasight.compute import check_precision, choose_device
 from nasight.errors import RequestError
 from nasight.reproducible import MOST_THREADS
-from nasight.searching._published import PAPER_ALONE, PROTOCOLS, published_for, published_objective
+from nasight.searching._published import PROTOCOLS, published_for, published_objective
 from nasight.searching._units import read_count, read_milliseconds
 from nasight.searching.methods import Method
 from nasight.spaces import Space
@@ -119,10 +119,10 @@ def _followed(method: Method, space: Space, preset: str) -> dict[str, Any]:
             f"preset {preset!r} is a published search with {pairs}, not with {method.name!r} on {space.name!r}"
         )
     published = {} if found is None else dict(found.settings)
-    for key in ("objective", "none"):
+    for key in ("objective", "none", "space_options"):
         published.pop(key, None)
     if preset == "medium":
-        published = {key: value for key, value in published.items() if key not in PAPER_ALONE}
+        published |= {} if found is None else found.medium or {}
         published["size"] = dict(space.search_sizes.get("small", {}))
         if published.get("epochs") != AMOUNTS["medium"]["epochs"]:
             for key in ("epochs", "schedule_epochs", "warmup", "arch_lr"):
