@@ -115,7 +115,8 @@ class EngineStep:
         ):
             parameter.grad = grad
         engine.scale.restore_gradients(moved)
-        nn.utils.clip_grad_norm_(engine.supernet.parameters(), engine.settings.clip)
+        if engine.settings.clip is not None:
+            nn.utils.clip_grad_norm_(engine.supernet.parameters(), engine.settings.clip)
         engine.weight_optimizer.step()
         if architecture:
             for parameter in self.theta:

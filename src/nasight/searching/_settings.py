@@ -72,7 +72,8 @@ class SearchSettings(BaseModel):
     momentum: float = Field(default=0.9, ge=0, lt=1)
     nesterov: bool = False
     weight_decay: float = Field(default=3e-4, ge=0, allow_inf_nan=False)
-    clip: float = Field(default=5.0, gt=0, allow_inf_nan=False)
+    clip: float | None = Field(default=5.0, gt=0, allow_inf_nan=False)
+    """The largest norm of the gradient of the shared weights; None, in a protocol: any."""
     arch_lr: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     arch_clip: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     weights_first: bool = False
