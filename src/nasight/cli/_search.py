@@ -84,6 +84,14 @@ def search(
     cells: Cells = None,
     width: Width = None,
     layers: Layers = None,
+    sums: Annotated[
+        bool | None,
+        option(
+            "Whether inputs of one architecture are summed in the supernet, else averaged (nasbench1shot1).",
+            "--sums/--no-sums",
+            group=WHAT,
+        ),
+    ] = None,
     partial: Annotated[int | None, setting(SearchOptions, "partial")] = None,
     resolution: Annotated[int | None, setting(SearchOptions, "resolution")] = None,
     fit: Fit = None,
@@ -95,7 +103,7 @@ def search(
     clip: Annotated[float | None, setting(SearchOptions, "clip")] = None,
     arch_clip: Annotated[float | None, setting(SearchOptions, "arch_clip")] = None,
     weights_first: Annotated[
-        bool | None, setting(SearchOptions, "weights_first", "--weights-first/--architecture-first")
+        bool | None, setting(SearchOptions, "weights_first", "--weights-first/--no-weights-first")
     ] = None,
     augment: Annotated[str | None, setting(SearchOptions, "augment")] = None,
     no_augment: NoAugment = False,
@@ -154,7 +162,7 @@ def search(
         return
     settings: dict[str, Any] = {
         "size": _shared.given(channels=channels, cells=cells, width=width) or None,
-        "space_options": _shared.given(layers=layers) or None,
+        "space_options": _shared.given(layers=layers, sums=sums) or None,
         "label": label,
         "task": task,
         "class_weights": class_weights,

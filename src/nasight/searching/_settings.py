@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from nasight.compute import check_precision, choose_device
 from nasight.errors import RequestError
 from nasight.reproducible import MOST_THREADS
+from nasight.searching._objectives import Objective
 from nasight.searching._published import PROTOCOLS, published_for, published_objective
 from nasight.searching._units import read_count, read_milliseconds
 from nasight.searching.methods import Method
@@ -158,16 +159,7 @@ def resolve(
     schedule = method.schedule
     published = _followed(method, space, preset)
     chosen = method.objective(objective or published_objective(method.name, space.family, preset))
-    if given.get("arch_share", HALF) != HALF and not chosen.halves:
-        raise RequestError(
-            f"arch_share is for objectives that give the architecture rows of its own, such as bilevel, not for "
-            f"{chosen.name!r}"
-        )
-    if "weights_first" in given and chosen.weights_first is None:
-        raise RequestError(
-            f"weights_first is for objectives in which the shared weights and the architecture take turns, such as "
-            f"bilevel, not for {chosen.name!r}"
-        )
+    _check_fit(chosen, given)
     if chosen.weights_first is None:
         published.pop("weights_first", None)
     values: dict[str, Any] = {
@@ -209,6 +201,20 @@ def resolve(
         if 1 <= epochs <= int(values["warmup"]) and method.geometry.moves:
             raise RequestError(f"{epochs} epochs leave none for the architecture after {values['warmup']} of warm-up")
     return checked(values)
+
+
+def _check_fit(objective: Objective, given: Mapping[str, Any]) -> None:
+    """Refuse settings that mean nothing to an objective."""
+    if given.get("arch_share", HALF) != HALF and not objective.halves:
+        raise RequestError(
+            f"arch_share is for objectives that give the architecture rows of its own, such as bilevel, not for "
+            f"{objective.name!r}"
+        )
+    if "weights_first" in given and objective.weights_first is None:
+        raise RequestError(
+            f"weights_first is for objectives in which the shared weights and the architecture take turns, such as "
+            f"bilevel, not for {objective.name!r}"
+        )
 
 
 def _lengths(
