@@ -94,6 +94,9 @@ class SearchOptions(TypedDict, total=False):
         Setting("Learning rate of the architecture (default: the published one, scaled by 1/sqrt(steps)).", LEARNING),
     ]
     arch_clip: Annotated[float, Setting("Largest gradient norm of the architecture (default: any).", LEARNING)]
+    weights_first: Annotated[
+        bool, Setting("Whether a step moves the shared weights before the architecture (asng: it does).", LEARNING)
+    ]
     augment: Annotated[bool | str | Callable[[Any], Any], Setting(AUGMENT, LEARNING, "WORDS")]
     class_weights: Annotated[
         str, Setting("balanced: every class counts alike in the loss, however many rows it has.", LEARNING)
@@ -107,6 +110,10 @@ class SearchOptions(TypedDict, total=False):
     candidates: Annotated[
         int,
         Setting("Architectures that compete at the end (rs-ws, ...), or are scored (eigen, knas, ...).", LEARNING, "N"),
+    ]
+    candidate_rows: Annotated[
+        int,
+        Setting("Each of these (rs-ws, ...) is judged on N rows of its own (default: all on the same).", LEARNING, "N"),
     ]
     top: Annotated[int, Setting("The best K of these are trained and compared (eigen, ...).", LEARNING, "K")]
     max_params: Annotated[

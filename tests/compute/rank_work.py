@@ -31,7 +31,7 @@ SEARCHES: dict[str, dict[str, Any]] = {
     "second order": {"space": "nasbench201", "method": "darts-2nd", "size": CELL, "epochs": 1},
     "drawn": {"space": "nasbench201", "method": "gdas", "size": CELL},
     "per example": {"space": "nasbench201", "method": "xnas", "size": CELL},
-    "rewards": {"space": "nasbench201", "method": "enas", "size": CELL, "candidates": 5},
+    "rewards": {"space": "nasbench201", "method": "enas", "size": CELL, "candidates": 5, "candidate_rows": 8},
     "ranks of losses": {"space": "nasbench201", "method": "asng", "size": CELL},
     "candidates": {"space": "mlp", "method": "rs-ws", "candidates": 9, "size": {"width": 8}},
     "limit": {"space": "mlp", "method": "gaea-darts", "size": {"width": 8}, "max_params": 1_500},

@@ -30,3 +30,14 @@ def test_a_step_of_every_method_space_and_objective_is_that_of_the_cpu_within_it
             assert any(not torch.equal(before[name], expected[name]) for name in expected)
             for name, value in expected.items():
                 torch.testing.assert_close(found[name], value, rtol=1e-5, atol=1e-6, msg=f"{objective}: {name}")
+
+
+def test_candidates_with_rows_of_their_own_end_as_on_the_cpu() -> None:
+    given = {"candidates": 9, "candidate_rows": 8, "validation": 0.3}
+    with fakegpu.present() as device:
+        near, far = (engine("mlp", "rs-ws", "weights", where, **given) for where in ("cpu", device))
+        with fakegpu.counting() as ledger:
+            found = far.derive(3, candidates=9)
+        # One wait for the figures of all of them.
+        assert ledger.synchronizations == 1
+        assert found == near.derive(3, candidates=9)

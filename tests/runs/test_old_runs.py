@@ -54,12 +54,20 @@ def test_names_that_came_to_mean_something_else_keep_their_old_meaning(copied: P
         assert {key: settings[key] for key in after} == after
 
 
-def test_an_interrupted_search_whose_method_has_changed_is_not_finished_in_another_way(copied: Path) -> None:
-    file = copied / "search-half" / "run.json"
-    about = json.loads(file.read_text())
-    file.write_text(json.dumps({**about, "settings": {**about["settings"], "method": "snas"}}))
-    with pytest.raises(RequestError, match="begun with the 'snas' of version 0"):
-        nasight.resume(copied / "search-half")
+@pytest.mark.parametrize(("method", "edition"), [("snas", 1), ("asng", 1), ("asng", 2), ("enas", 1), ("enas", 2)])
+def test_a_search_whose_method_has_changed_is_not_finished_in_another_way(
+    copied: Path, method: str, edition: int
+) -> None:
+    for name, more in (("search-half", {}), ("search", {"epochs": 30})):
+        file = copied / name / "run.json"
+        about = json.loads(file.read_text())
+        settings = {**about["settings"], "method": method, "edition": edition}
+        file.write_text(json.dumps({**about, "settings": settings}))
+        before = {each: each.read_bytes() for each in (copied / name).iterdir() if each.is_file()}
+        with pytest.raises(RequestError, match=f"begun with the '{method}' of an earlier version"):
+            nasight.resume(copied / name, **more)
+        # One that has ended is still what it was.
+        assert {each: each.read_bytes() for each in (copied / name).iterdir() if each.is_file()} == before
 
 
 def test_an_interrupted_search_ends_as_the_finished_one_did(copied: Path) -> None:

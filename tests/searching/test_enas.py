@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from nasight.searching import METHODS, Run
 from nasight.searching._engine import Engine
@@ -145,6 +145,74 @@ def test_the_published_cosine_swings_with_a_period_of_20_epochs(engine: Callable
 def test_the_rate_of_the_controller_is_that_of_the_steps_of_the_phase(engine: Callable[..., Engine]) -> None:
     made = engine("enas", batch_size=8)
     assert made.arch_lr == pytest.approx(1e-3 * (12_500 / (4 * made.phase)) ** 0.5)
+
+
+def test_the_controller_begins_as_the_released_one_does(engine: Callable[..., Engine]) -> None:
+    """PyTorch's default is 1 / sqrt(32); 0.1 is for what the released code draws anew."""
+    params, near = engine("enas").params, {"start", "embedding", "output", "lstm_0"}
+    assert near < params.keys()
+    for name, value in params.items():
+        bound, largest = 0.1 if name in near else 32**-0.5, float(value.detach().abs().max())
+        assert largest <= bound, name
+        # Of a hundred draws some are near the bound; the output has 4 biases.
+        assert largest > 0.9 * bound or value.numel() == 4, name
+
+
+def test_the_controller_is_torch_s_lstm_with_both_of_its_biases_moved(engine: Callable[..., Engine]) -> None:
+    """The likelihood of two answers before and after three steps of Adam, beside nn.LSTM and nn.Linear."""
+    made = engine("enas")
+    geometry, params, groups = made.method.geometry, made.params, made.theta_groups
+    lstm, output = nn.LSTM(32, 32, num_layers=2), nn.Linear(32, 4)
+    start, words = (nn.Parameter(params[name].detach().clone()) for name in ("start", "embedding"))
+    with torch.no_grad():
+        output.weight.copy_(params["output"])
+        output.bias.copy_(params["output_bias"])
+        for layer in (0, 1):
+            kernel, biases = params[f"lstm_{layer}"], params[f"lstm_{layer}_biases"]
+            getattr(lstm, f"weight_ih_l{layer}").copy_(kernel[:, :32])
+            getattr(lstm, f"weight_hh_l{layer}").copy_(kernel[:, 32:])
+            getattr(lstm, f"bias_ih_l{layer}").copy_(biases[0])
+            getattr(lstm, f"bias_hh_l{layer}").copy_(biases[1])
+    answers = torch.tensor([[0, 1, 2, 0, 0, 1], [0, 0, 2, 0, 1, 0]])
+
+    def log_prob() -> Tensor:
+        read = torch.cat([start.expand(1, 2, -1), words[answers.T[:-1]]])
+        each = (2.5 * (output(lstm(read)[0]) / 5).tanh()).log_softmax(-1)
+        return each.gather(2, answers.T[:, :, None]).sum((0, 2))
+
+    ours = geometry.optimizer(params, groups, lr=0.01)
+    theirs = torch.optim.Adam(
+        [start, words, *lstm.parameters(), *output.parameters()], 0.01, betas=(0.0, 0.999), eps=1e-3
+    )
+    seen = list[Tensor]()
+    for _ in range(4):
+        found, expected = geometry.likelihood(params, groups, answers)[0], log_prob()
+        seen.append(found)
+        assert torch.allclose(found, expected, atol=1e-5)
+        for optimizer, loss in ((ours, -found.sum()), (theirs, -expected.sum())):
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    # It has moved, so a bias left behind would be seen.
+    assert float((found - seen[0]).detach().sum()) > 0.1
+
+
+def test_every_draw_of_the_end_is_judged_on_rows_of_its_own(engine: Callable[..., Engine]) -> None:
+    made = engine("enas", "mlp", size={"width": 4}, candidates=7, candidate_rows=8)
+    held, seen = torch.cat([x for x, _ in made.validation]), list[Tensor]()
+    make = made.passed
+    made.passed = lambda x, *weights: seen.append(x) or make(x, *weights)  # type: ignore[func-returns-value,method-assign]
+    made.derive(4, candidates=7)
+    assert [len(x) for x in seen] == [8] * 7
+    rows = torch.cat(seen[:5])
+    # 40 held-out rows are five batches: all of them once, then in another order.
+    assert torch.equal(rows.unique(dim=0), held.unique(dim=0))
+    assert not any(torch.equal(seen[5], x) for x in seen[:5])
+    again = [made.candidate_batch(4, number)[0] for number in range(7)]
+    assert all(map(torch.equal, seen, again))
+    assert not torch.equal(made.candidate_batch(3, 0)[0], seen[0])
+    same = engine("enas", "mlp", size={"width": 4}, candidates=7)
+    assert same.candidate_batch(4, 0) is same.candidate_batch(3, 6)
 
 
 def test_runs_of_version_0_1_keep_their_objective() -> None:

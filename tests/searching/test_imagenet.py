@@ -179,11 +179,11 @@ def test_pairs_without_such_a_search_are_refused_in_one_sentence() -> None:
 
 
 def test_a_run_that_was_begun_before_these_settings_means_what_it_meant() -> None:
-    new = ("arch_share", "lr_warmup", "partial", "arch_clip")
+    new = ("arch_share", "lr_warmup", "partial", "arch_clip", "weights_first", "candidate_rows")
     kept = resolve(METHODS["gaea-pc-darts"], SPACE, data="images", preset="small").model_dump()
     found = read_settings({key: value for key, value in kept.items() if key not in new})
     assert found.model_dump() == kept
-    assert [kept[key] for key in new] == [0.5, 0, None, None]
+    assert [kept[key] for key in new] == [0.5, 0, None, None, False, None]
 
 
 def test_the_protocols_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 from torch.func import functional_call
 
 from nasight.data import load as load_data
+from nasight.errors import RequestError
 from nasight.searching._engine import Engine
 from nasight.searching._objectives import SecondOrder
 from nasight.searching._settings import resolve
@@ -62,6 +64,35 @@ def test_warm_up_moves_the_shared_weights_and_leaves_the_architecture() -> None:
     made.objective.step(made.step(0, 0, learns=False))
     assert torch.equal(next(iter(made.params.values())), before)
     assert not torch.equal(next(iter(made.supernet.parameters())), shared)
+
+
+@pytest.mark.parametrize("name", ["darts", "gdas", "setn", "gaea-pc-darts"])
+def test_with_the_weights_first_the_architecture_gradient_is_that_at_the_moved_weights(name: str) -> None:
+    """Plain SGD by hand, and the gradient of the architecture's batch before and after it."""
+    plain = {"momentum": 0.0, "weight_decay": 0.0, "clip": 1e9, "lr": 0.05, "warmup": 0, "arch_lr": 0.01}
+    second = engine(name, "bilevel", weights_first=True, **plain)
+    theta, shared = list(second.params.values()), list(second.supernet.parameters())
+    at = second.step(0, 0, learns=True)
+    here = at.gradients(at.loss("architecture", learn=True, record=False), theta)
+    grads = at.gradients(at.loss("weights", learn=False, record=False), shared)
+    with torch.no_grad():
+        for parameter, grad in zip(shared, grads, strict=True):
+            parameter -= 0.05 * grad
+    there = at.gradients(at.loss("architecture", learn=True, record=False), theta)
+    assert max(float((a - b).abs().max()) for a, b in zip(here, there, strict=True)) > 1e-5
+    for first, expected in ((True, there), (False, here)):
+        made, found = engine(name, "bilevel", weights_first=first, **plain), list[Tensor]()
+        at = made.step(0, 0, learns=True)
+        at.move_architecture = found.extend  # type: ignore[method-assign]
+        made.objective.step(at)
+        for one, other in zip(found, expected, strict=True):
+            assert torch.allclose(one, other, atol=1e-6), first
+
+
+def test_an_order_is_refused_where_the_two_steps_do_not_take_turns() -> None:
+    for name, objective in (("darts", "erm-joint"), ("gaea-darts", "block"), ("enas", "reinforce-phase")):
+        with pytest.raises(RequestError, match=f"weights_first .* not for '{objective}'"):
+            engine(name, objective, weights_first=True)
 
 
 def test_second_order_gradient_is_the_derivative_through_one_weight_step() -> None:

@@ -25,7 +25,8 @@ def test_every_published_protocol_is_a_valid_search_with_a_source(preset: str, m
     found = resolve(METHODS[method], load(FAMILIES[family]), data="cifar-10", preset=preset)
     row = PROTOCOLS[preset][method, family]
     wanted = dict(row.settings)
-    wanted.pop("none", None)
+    for key in ("none", "space_options"):
+        wanted.pop(key, None)
     assert {key: getattr(found, key) for key in wanted} == wanted
     assert row.source
 
@@ -57,6 +58,44 @@ def test_enas_alternates_epochs_and_controller_phases_on_nasbench201() -> None:
     steps = METHODS["enas"].objective(found.objective).phase(25_000 // 128)
     assert steps == 50
     assert METHODS["enas"].geometry.default_lr(steps * found.epochs) == pytest.approx(1e-3)
+
+
+def test_the_order_of_the_two_steps_is_that_of_each_released_code() -> None:
+    """Shared weights first in DARTS-V1.py, GDAS.py and SETN.py, not in DARTS-V2.py nor in GAEA's train_search.py."""
+    orders = {
+        method: resolve(METHODS[method], load("nasbench201"), data="cifar-10", preset="paper").weights_first
+        for method, family in PUBLISHED
+        if family == "nasbench201" and METHODS[method].objectives[0].weights_first is not None
+    }
+    assert orders == {
+        "darts": True, "gdas": True, "setn": True, "darts-2nd": False, "gaea-darts": False, "gaea-gdas": False,
+    }  # fmt: skip
+    # GAEA's fork of PC-DARTS turns the order of PC-DARTS's own search on ImageNet round.
+    pairs = [PROTOCOLS["imagenet"][method, "darts"] for method in ("pc-darts", "gaea-pc-darts")]
+    images = [pair.settings.get("weights_first") for pair in pairs]
+    assert images == [None, True]
+
+
+@pytest.mark.parametrize("preset", ["tiny", "small", "medium"])
+def test_other_presets_keep_the_architecture_first_and_one_batch_for_all_candidates(preset: str) -> None:
+    for method in ("darts", "gdas", "setn", "rs-ws", "enas"):
+        found = resolve(METHODS[method], load("nasbench201"), data="cifar-10", preset=preset)
+        assert (found.weights_first, found.candidate_rows) == (False, None)
+
+
+def test_rs_ws_trains_on_one_half_and_judges_each_candidate_on_rows_of_the_other() -> None:
+    for space, rows in (("nasbench201", 512), ("nasbench1shot1-2", 640)):
+        found = resolve(METHODS["rs-ws"], load(space), data="cifar-10", preset="paper")
+        assert (found.validation, found.candidate_rows, found.batch_size) == (0.5, rows, 64)
+    assert (found.clip, found.candidates, found.epochs, found.lr, found.lr_min) == (0.25, 1000, 100, 0.025, 0.001)
+
+
+def test_rs_ws_on_nasbench1shot1_sums_the_inputs_under_paper_alone(tmp_path: Path) -> None:
+    flags = {"epochs": 1, "examples": 80, "size": {"channels": 4, "cells": 1}, "threads": 1, "candidates": 3}
+    for preset, options in (("paper", {"sums": True}), ("medium", {}), ("tiny", {})):
+        run = nasight.search("nasbench1shot1-1", "rs-ws", "digits", out=tmp_path / preset, preset=preset, **flags)
+        assert run.settings.space_options == options
+        assert run.space.options == options
 
 
 def test_p_darts_has_three_stages_of_25_epochs_with_5_11_and_17_cells() -> None:

@@ -2,12 +2,15 @@ from collections.abc import Callable
 from itertools import pairwise, product
 from math import prod
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nasight.searching import METHODS, resolve
 from nasight.searching._engine import Engine
 from nasight.searching._selection import Likeliest, products
+from nasight.spaces import load
 
 
 def test_shared_weights_see_uniform_templates_whatever_theta_is_and_the_evaluator_the_mixture(
@@ -23,6 +26,24 @@ def test_shared_weights_see_uniform_templates_whatever_theta_is_and_the_evaluato
     assert (drawn.mean((0, 1)) - 0.25).abs().max() < 0.017  # three standard errors
     mixed = made.relaxed(0, generator=made.generator("t"), learn=True)
     assert torch.equal(mixed["operations"], made.weights()["operations"])
+
+
+def test_its_published_gradient_is_not_clipped(engine: Callable[..., Engine]) -> None:
+    assert resolve(METHODS["setn"], load("nasbench201"), data="cifar-10", preset="paper").clip is None
+    norms = {}
+    for clip in (None, 1e-3):
+        made = engine("setn", clip=1e-3)
+        made.settings = made.settings.model_copy(update={"clip": clip})
+        made.objective.weight_step(made.step(0, 0, learns=True))
+        norms[clip] = float(
+            torch.cat([p.grad.flatten() for p in made.supernet.parameters() if p.grad is not None]).norm()
+        )
+    made = engine("setn")
+    at, shared = made.step(0, 0, learns=True), list(made.supernet.parameters())
+    by_hand = at.gradients(at.loss("weights", learn=False), shared)
+    assert norms[None] == pytest.approx(float(torch.cat([g.flatten() for g in by_hand]).norm()), rel=1e-5)
+    assert norms[None] > 0.1
+    assert norms[1e-3] == pytest.approx(1e-3, rel=1e-2)
 
 
 @given(st.lists(st.lists(st.floats(1e-3, 1.0), min_size=1, max_size=4), min_size=1, max_size=4))

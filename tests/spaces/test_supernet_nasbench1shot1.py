@@ -5,6 +5,7 @@ from itertools import pairwise
 import pytest
 import torch
 
+from nasight.spaces import load
 from nasight.spaces.nasbench1shot1 import NasBench1Shot1
 from nasight.spaces.nasbench1shot1._supernet import MixedCell, NormRelu, Plan
 
@@ -166,6 +167,29 @@ def test_node_2_sums_its_inputs_in_space_1_and_weighs_them_in_the_others(path):
     two = (10 + 1) / 2
     three = (100 + 1 + two) / 3
     assert nodes[2] == pytest.approx([1, two, three, (1000 + 1 + two + three) / 4])
+
+
+@pytest.mark.parametrize("path", ["plain", "fast"])
+def test_with_sums_every_chosen_input_of_an_architecture_has_weight_one(path):
+    """Pools at every node, the cell's input arrives as 1, 10, 100, 1000 and, for the output, 0.5."""
+    text = "maxpool3x3(0)|maxpool3x3(1)|maxpool3x3(0+2)|maxpool3x3(0+3)|out(0+2+4)"
+    found = {}
+    for sums in (False, True):
+        space = NasBench1Shot1(2, sums=sums)
+        arch = space.parse(text)
+        supernet = space.supernet((2, 4, 4), 3, path=path, channels=1, cells=1).double()
+        supernet.layers = torch.nn.ModuleList([constant_cell(4, [1.0, 10.0, 100.0, 1000.0, 0.5, 0.5, 0.5, 0.5])])
+        supernet.head = torch.nn.Identity()
+        weights = {name: value.double() for name, value in space.encode(arch).items()}
+        with torch.no_grad():
+            out = supernet(torch.randn(3, 2, 4, 4, dtype=torch.float64), weights)
+        found[sums] = out[0, :, 2, 1].tolist()
+        assert space.derive(weights) == arch
+    # Node 2 passes 1 on, node 3 is 100 + 1, node 4 is 1000 + 101; nodes 1 and 3 are not joined.
+    assert found[True] == pytest.approx([0.5, 1.5, 0.5, 1101.5])
+    assert found[False] == pytest.approx([v / 3 for v in (0.5, 1.5, 0.5, (1000 + 101 / 2) / 2 + 0.5)])
+    assert load("nasbench1shot1-2", sums=True).options == {"sums": True}
+    assert load("nasbench1shot1-2").options == {}
 
 
 def test_before_the_pool_a_1x1_convolution_narrows_what_the_cells_gave_and_a_norm_without_scale_follows():

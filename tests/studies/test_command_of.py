@@ -1,4 +1,5 @@
 import shlex
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +29,27 @@ def test_the_command_makes_the_same_search(first: nasight.Run) -> None:
     second = again(command_of(first, out=str(first.path.with_name("b"))))
     assert second.settings == first.settings
     assert second.result["weights"] == first.result["weights"]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("--space mlp --width 4 --method asng --no-weights-first", {"weights_first": False}),
+        ("--space mlp --width 4 --method darts --weights-first", {"weights_first": True}),
+        (
+            "--space nasbench1shot1-1 --channels 2 --method rs-ws --sums --candidate-rows 8",
+            {"candidate_rows": 8, "space_options": {"sums": True}},
+        ),
+    ],
+)
+def test_the_command_names_the_order_of_steps_and_how_candidates_are_judged(
+    words: str, expected: dict[str, object], tmp_path: Path
+) -> None:
+    usual = f"--data digits --preset tiny --examples 60 --epochs 1 --batch-size 8 --threads 1 --out {tmp_path}/a"
+    assert run("search", *words.split(), *usual.split()) == 0
+    made = nasight.Run(tmp_path / "a")
+    assert made.settings.model_dump(include=set(expected)) == expected
+    assert again(command_of(made, out=str(tmp_path / "b"))).settings == made.settings
 
 
 @pytest.mark.slow

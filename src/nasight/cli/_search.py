@@ -84,6 +84,14 @@ def search(
     cells: Cells = None,
     width: Width = None,
     layers: Layers = None,
+    sums: Annotated[
+        bool | None,
+        option(
+            "Whether inputs of one architecture are summed in the supernet, else averaged (nasbench1shot1).",
+            "--sums/--no-sums",
+            group=WHAT,
+        ),
+    ] = None,
     partial: Annotated[int | None, setting(SearchOptions, "partial")] = None,
     resolution: Annotated[int | None, setting(SearchOptions, "resolution")] = None,
     fit: Fit = None,
@@ -94,11 +102,15 @@ def search(
     weight_decay: Annotated[float | None, setting(SearchOptions, "weight_decay")] = None,
     clip: Annotated[float | None, setting(SearchOptions, "clip")] = None,
     arch_clip: Annotated[float | None, setting(SearchOptions, "arch_clip")] = None,
+    weights_first: Annotated[
+        bool | None, setting(SearchOptions, "weights_first", "--weights-first/--no-weights-first")
+    ] = None,
     augment: Annotated[str | None, setting(SearchOptions, "augment")] = None,
     no_augment: NoAugment = False,
     class_weights: Annotated[str | None, setting(SearchOptions, "class_weights")] = None,
     metric: Annotated[str | None, setting(SearchOptions, "metric")] = None,
     candidates: Annotated[int | None, setting(SearchOptions, "candidates")] = None,
+    candidate_rows: Annotated[int | None, setting(SearchOptions, "candidate_rows")] = None,
     top: Annotated[int | None, setting(SearchOptions, "top")] = None,
     max_params: Annotated[str | None, setting(SearchOptions, "max_params")] = None,
     max_latency: Annotated[str | None, setting(SearchOptions, "max_latency")] = None,
@@ -150,7 +162,7 @@ def search(
         return
     settings: dict[str, Any] = {
         "size": _shared.given(channels=channels, cells=cells, width=width) or None,
-        "space_options": _shared.given(layers=layers) or None,
+        "space_options": _shared.given(layers=layers, sums=sums) or None,
         "label": label,
         "task": task,
         "class_weights": class_weights,
@@ -173,8 +185,10 @@ def search(
         "weight_decay": weight_decay,
         "clip": clip,
         "arch_clip": arch_clip,
+        "weights_first": weights_first,
         "augment": False if no_augment else augment,
         "candidates": candidates,
+        "candidate_rows": candidate_rows,
         "top": top,
         "max_params": max_params,
         "max_latency": max_latency,
@@ -375,6 +389,7 @@ def _list_published(as_json: bool, preset: str) -> None:
     for row in rows:
         values = {key: value for key, value in row.items() if key not in ("method", "space", "source", "notes", "size")}
         sizes = ", ".join(f"{value} {key}" for key, value in row["size"].items())
+        values |= values.pop("space_options", {})
         settings = ", ".join(f"{key} {value}" for key, value in values.items())
         lines = [f"{row['method']} on {row['space']}: {sizes}; {settings}", f"  source: {row['source']}"]
         typer.echo("\n".join([*lines, *(f"  note: {note}" for note in row["notes"])]))

@@ -27,7 +27,8 @@ class Controller(Distribution):
     temperature, bound : logits are bound * tanh(logits / temperature).
     lr, steps : the published learning rate, and the steps of the search that it is for; see `Geometry`.
     betas, eps : Adam's.
-    spread : the first weights are uniform within it.
+    spread : the first weights of the embeddings, of the output and of the LSTM's first layer are uniform within it. All
+        others, biases among them, are uniform within 1 / sqrt(hidden), PyTorch's default, as in the released code.
     """
 
     hidden: int = 32
@@ -41,17 +42,22 @@ class Controller(Distribution):
     spread: float = 0.1
 
     def initial(self, groups: Iterable[Group], generator: torch.Generator) -> dict[str, nn.Parameter]:
-        """Uniform within `spread`."""
+        """Uniform, each within its bound. A layer has two biases, one for what it reads and one for its state."""
         (group,) = groups
         words, h = sum(len(options) for options in dict.fromkeys(group.options)), self.hidden
-        shapes = {"output": (words, h), "output_bias": (words,), "start": (h,), "embedding": (words, h)}
+        spread, default = self.spread, h**-0.5
+        drawn = {
+            "output": ((words, h), spread),
+            "output_bias": ((words,), default),
+            "start": ((h,), spread),
+            "embedding": ((words, h), spread),
+        }
         for layer in range(self.layers):
-            shapes |= {f"lstm_{layer}": (4 * h, 2 * h), f"lstm_{layer}_bias": (4 * h,)}
+            drawn[f"lstm_{layer}"] = ((4 * h, 2 * h), default if layer else spread)
+            drawn[f"lstm_{layer}_biases"] = ((2, 4 * h), default)
         return {
-            name: nn.Parameter(
-                torch.empty(shape, device=generator.device).uniform_(-self.spread, self.spread, generator=generator)
-            )
-            for name, shape in shapes.items()
+            name: nn.Parameter(torch.empty(shape, device=generator.device).uniform_(-bound, bound, generator=generator))
+            for name, (shape, bound) in drawn.items()
         }
 
     def walk(self, params: Params, groups: Iterable[Group], number: int, choose: Choose) -> tuple[Tensor, list[Tensor]]:
@@ -63,7 +69,7 @@ class Controller(Distribution):
         answers, each = list[Tensor](), list[Tensor]()
         for question, options in enumerate(group.options):
             for layer in range(self.layers):
-                states[layer] = _lstm(x, states[layer], params[f"lstm_{layer}"], params[f"lstm_{layer}_bias"])
+                states[layer] = _lstm(x, states[layer], params[f"lstm_{layer}"], params[f"lstm_{layer}_biases"])
                 x = states[layer][0]
             words = slice(start_of[options], start_of[options] + len(options))
             logits = F.linear(x, params["output"][words], params["output_bias"][words])
@@ -86,8 +92,8 @@ def _vocabulary(group: Group) -> dict[tuple[str, ...], int]:
     return found
 
 
-def _lstm(x: Tensor, state: tuple[Tensor, Tensor], kernel: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+def _lstm(x: Tensor, state: tuple[Tensor, Tensor], kernel: Tensor, biases: Tensor) -> tuple[Tensor, Tensor]:
     h, c = state
-    enter, forget, candidate, leave = F.linear(torch.cat([x, h], 1), kernel, bias).chunk(4, 1)
+    enter, forget, candidate, leave = F.linear(torch.cat([x, h], 1), kernel, biases.sum(0)).chunk(4, 1)
     c = forget.sigmoid() * c + enter.sigmoid() * candidate.tanh()
     return leave.sigmoid() * c.tanh(), c

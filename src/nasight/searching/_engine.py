@@ -74,7 +74,7 @@ class Engine:
         self.judge_task = self.task = self.dataset.task.with_own(self.own.loss, self.own.metric)
         if settings.class_weights == "balanced":
             self.task = self.task.balanced(streams.learned_y, self.dataset.n_classes)
-        self.candidate_batch = to_device(streams.candidate_batch, self.device)
+        self.candidate_batch = streams.candidate_batches
         self.slices.check(min(loader.batch_size for loader in self.loaders.values()))
         self.steps = self.loaders["weights"].steps
         self.phase = self.objective.phase(self.steps)
@@ -347,11 +347,11 @@ class Engine:
         proposed = self.method.selection.propose(self, max(candidates, 1), self.generator("candidates", epoch))
         if not self.method.candidates:
             return next(proposed)
-        x, y = self.candidate_batch
         self.supernet.eval()
         archs, mine, scored = list(proposed), list[int](), list[tuple[Tensor, Tensor]]()
         for index, arch in enumerate(archs):
             if self._mine(index) and self.space.usable(arch) is None:
+                x, y = self.candidate_batch(epoch, index)
                 logits = self.passed(x, self.space.encode(arch, edges=self.relaxation.edges))
                 mine.append(index)
                 scored.append((self.judge_task.rows(logits, y).sum(), -self.judge_task.loss(logits, y)))

@@ -44,32 +44,44 @@ class EngineStep:
         return self._engine.weight_lr
 
     @property
+    def weights_first(self) -> bool:
+        return self._engine.settings.weights_first
+
+    @property
     def policy(self) -> Policy:
         return self._engine.policy
 
     def generator(self, purpose: str) -> torch.Generator:
         return self._engine.generator(purpose, self.epoch, self.index)
 
-    def loss(self, stream: str, *, learn: bool, record: bool = True) -> Tensor:
+    def loss(self, stream: str, *, learn: bool, record: bool = True, draws: int = 1) -> Tensor:
         engine = self._engine
-        skip_zeros = engine.relaxation.skip_zeros if learn else None
         losses = []
         running = RunningStatistics(engine.supernet, engine.slices)
         for part, x, y in self._slices(stream):
-            # The same draw for each slice, in a graph of its own, so that one process rounds sums as ranks do.
-            weights = engine.relaxed(self.epoch, generator=self._chance(stream), learn=learn)
-            logits = engine.passed(x, weights, skip_zeros=skip_zeros, **self._dropout(stream, part.number))
-            loss = engine.task.loss(logits, y)
+            each = list[Tensor]()
+            for draw in range(draws):
+                logits = self._logits(stream, part, x, draw, learn=learn)
+                each.append(engine.task.loss(logits, y))
+                if record:
+                    engine.tallies[stream].add(each[-1].detach(), engine.judge_task.rows(logits.detach(), y))
+            loss = each[0] if draws == 1 else torch.stack(each).mean()
             losses.append(loss if engine.slices.whole else part.share * loss)
             running.passed(part.share)
-            if record:
-                engine.tallies[stream].add(loss.detach(), engine.judge_task.rows(logits.detach(), y))
         running.end(engine.ranks.sums(running.sums))
         loss = losses[0] if len(losses) == 1 else torch.stack(losses).sum()
         if engine.ranks.size == 1:
             # Several ranks ask when they have added up their gradients: one must not leave without the others.
             engine.watch.see(loss, self.epoch, self.index)
         return loss
+
+    def _logits(self, stream: str, part: Slice, x: Tensor, draw: int, *, learn: bool) -> Tensor:
+        """What the supernet gives for a slice, with the weights of this draw."""
+        engine = self._engine
+        # The same draw for each slice, in a graph of its own, so that one process rounds sums as ranks do.
+        weights = engine.relaxed(self.epoch, generator=self._chance(stream, draw), learn=learn)
+        skip_zeros = engine.relaxation.skip_zeros if learn else None
+        return engine.passed(x, weights, skip_zeros=skip_zeros, **self._dropout(stream, part.number))
 
     def gradients(self, loss: Tensor, tensors: Sequence[Tensor]) -> list[Tensor]:
         scale = self._engine.scale
@@ -103,7 +115,8 @@ class EngineStep:
         ):
             parameter.grad = grad
         engine.scale.restore_gradients(moved)
-        nn.utils.clip_grad_norm_(engine.supernet.parameters(), engine.settings.clip)
+        if engine.settings.clip is not None:
+            nn.utils.clip_grad_norm_(engine.supernet.parameters(), engine.settings.clip)
         engine.weight_optimizer.step()
         if architecture:
             for parameter in self.theta:
@@ -215,5 +228,6 @@ class EngineStep:
         dropout = self._engine.skip_dropout(self.epoch, generator=generator)
         return {} if dropout is None else {"skip_dropout": dropout}
 
-    def _chance(self, stream: str) -> torch.Generator:
-        return self._engine.generator("relaxation", stream, self.epoch, self.index)
+    def _chance(self, stream: str, draw: int = 0) -> torch.Generator:
+        again = (draw,) if draw else ()
+        return self._engine.generator("relaxation", stream, self.epoch, self.index, *again)

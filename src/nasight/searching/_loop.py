@@ -91,9 +91,10 @@ def search(
         raise RequestError(f"top is for methods without training, not for {row.name!r}")
     none = given.pop("none", None)
     published = published_for(row.name, family_of(space), preset)
-    if none is None and published is not None:
-        none = published.settings.get("none")
-    found, name, options = chosen_space(space, given.pop("space_options", None), none=none)
+    declared: Mapping[str, Any] = {} if published is None else published.settings
+    none = declared.get("none") if none is None else none
+    asked = {**declared.get("space_options", {}), **(given.pop("space_options", None) or {})}
+    found, name, options = chosen_space(space, asked, none=none)
     ranks = current_ranks()
     with ranks.together():
         data = with_label(data, given.pop("label", None), given.pop("task", None))
@@ -161,16 +162,16 @@ def resume(
     given = space if space is None or isinstance(space, str) else load_space(space)
     run = Run(path, space=given, method=method)
     ranks = current_ranks()
+    if run.settings.edition < CHANGED.get(run.settings.method, 1) and (epochs is not None or not run.finished):
+        raise RequestError(
+            f"the search in {run.path} was begun with the {run.settings.method!r} of an earlier version, which differs "
+            "from this one: begin it anew"
+        )
     if epochs is not None:
         ranks.of_first(partial(_lengthen, run, epochs))
         run = Run(path, space=run.space, method=run.method)
     if run.finished:
         return run
-    if run.settings.edition == 1 and run.settings.method in CHANGED:
-        raise RequestError(
-            f"the search in {run.path} was begun with the {run.settings.method!r} of version 0.1, which differs from "
-            "this one: begin it anew"
-        )
     with ranks.together():
         dataset = run.load_data(data, data_folder=data_folder)
     if lr is not None and lr != run.settings.lr:

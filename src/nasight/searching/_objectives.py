@@ -27,6 +27,9 @@ class Objective(ABC):
     """Whether it asks for gradients example by example, which not every space can give."""
     differences: ClassVar[bool] = False
     """Whether it takes differences of gradients, of which 16 bits leave nothing."""
+    weights_first: ClassVar[bool | None] = None
+    """Whether a step moves the shared weights before the architecture, unless a search says otherwise; None: the two
+    do not take turns."""
 
     @abstractmethod
     def step(self, step: Step) -> None:
@@ -66,19 +69,29 @@ class Joint(Objective):
 
 @dataclass(frozen=True)
 class Alternating(Objective):
-    """Architecture step on a fresh batch first, then weight step; `halves` makes it bilevel (GAEA, eq. 2)."""
+    """Architecture step on a fresh batch and weight step, in this order or, if a search says so, in the other one.
+
+    `halves` makes it bilevel (GAEA, eq. 2).
+    """
 
     name: str = "erm"
     passes: ClassVar[int] = 2
+    weights_first: ClassVar[bool | None] = False
 
     def step(self, step: Step) -> None:
-        if step.learns:
+        if step.learns and not step.weights_first:
             self.architecture_step(step)
-        step.descend(step.loss("weights", learn=False), weights=True)
+        self.weight_step(step)
+        if step.learns and step.weights_first:
+            self.architecture_step(step)
 
     def architecture_step(self, step: Step) -> None:
         """Move the architecture once."""
         step.descend(step.loss("architecture", learn=True), architecture=True)
+
+    def weight_step(self, step: Step) -> None:
+        """Move the shared weights once."""
+        step.descend(step.loss("weights", learn=False), weights=True)
 
 
 @dataclass(frozen=True)
@@ -187,10 +200,15 @@ class Reinforce(ScoreFunction):
 class RankUtility(ScoreFunction):
     """Credit is by rank: 1 for the best ceil(n / 4) of n samples, -1 for as many of the worst, else 0 (ASNG).
 
-    Architectures of equal loss share the mean of their credits.
+    Architectures of equal loss share the mean of their credits. The shared weights move first, along the gradient of
+    the mean loss of `samples` architectures; as many are then drawn anew for the distribution.
     """
 
     name: str = "ranking"
+    weights_first: ClassVar[bool | None] = True
+
+    def weight_step(self, step: Step) -> None:
+        step.descend(step.loss("weights", learn=False, draws=self.samples), weights=True)
 
     def credit(self, step: Step, losses: Tensor, accuracies: Tensor) -> Tensor:
         n = len(losses)

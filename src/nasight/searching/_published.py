@@ -18,21 +18,25 @@ class Published:
     """One method on one family of spaces, as it was published."""
 
     settings: Mapping[str, Any]
-    """Settings of a search that follow from it, `objective` and `none` among them."""
+    """Settings of a search that follow from it, `objective` and options of the space among them."""
     source: str
     notes: tuple[str, ...] = field(default=())
     """Where sources disagree, what could not be found, and what is done otherwise here."""
     training: Mapping[str, Any] = field(default_factory=dict)
     """Settings in which the published training of what was found differs from the space's preset `paper`."""
+    medium: Mapping[str, Any] | None = field(default_factory=dict)
+    """What `medium` has in place of these settings, to be compared with smaller presets; None: it does not follow."""
 
 
 CELL = {"channels": 16, "cells": 5}
 AUTODL = "D-X-Y/AutoDL-Projects@f46486e"
 GAEA = "liamcli/gaea_release@1604615"
-BN = "batch norm always takes the statistics of the batch, without a scale of its own"
 AVERAGES = "batch norm always takes the statistics of the batch; the released code evaluates with running averages"
-FIRST = "the architecture steps first here; the released code steps the shared weights first"
+EDGES = "the released code lifts no small weight of an edge; here all weights are lifted to 0.00001"
 CROPS = "images are shifted and mirrored as the data set says; the released code crops 8 to 100 % of the area at random"
+# What "medium" has at other presets too.
+ARCHITECTURE_FIRST = {"weights_first": False}
+SAME_ROWS = {"candidate_rows": None}
 # NAS-Bench-201's own runs: configs/nas-benchmark/algos/*.config of AutoDL-Projects. Two halves, and no rows besides.
 NASBENCH201 = {
     "objective": "bilevel",
@@ -124,22 +128,22 @@ ONE_SHOT = {
 
 PUBLISHED: Mapping[tuple[str, str], Published] = {
     ("darts", "nasbench201"): Published(
-        _benchmark(50, arch_lr=3e-4, none=False),
+        _benchmark(50, arch_lr=3e-4, none=False, weights_first=True),
         f"{AUTODL}: DARTS.config, DARTS-V1.py; without `none` as in GAEA's comparison (C.3)",
-        (FIRST, BN),
+        medium=ARCHITECTURE_FIRST,
     ),
     ("darts-2nd", "nasbench201"): Published(
-        _benchmark(50, arch_lr=3e-4), f"{AUTODL}: DARTS.config, DARTS-V2.py", (BN,)
+        _benchmark(50, arch_lr=3e-4, weights_first=False), f"{AUTODL}: DARTS.config, DARTS-V2.py"
     ),
     ("gaea-darts", "nasbench201"): Published(
         {**GAEA_201, "objective": "erm"},
         f"GAEA, C.3; {GAEA}: search_nasbench201.yaml, train_search.py",
-        ("channels: 16 in the paper, 24 in the released settings", BN),
+        ("channels: 16 in the paper, 24 in the released settings", AVERAGES),
     ),
     ("gdas", "nasbench201"): Published(
-        _benchmark(250, arch_lr=3e-4),
+        _benchmark(250, arch_lr=3e-4, weights_first=True),
         f"{AUTODL}: GDAS.config, GDAS.py",
-        (FIRST,),
+        medium=ARCHITECTURE_FIRST,
     ),
     ("gaea-gdas", "nasbench201"): Published(
         {**GAEA_201, "none": True, "epochs": 150, "schedule_epochs": 150, "warmup": 50, "objective": "bilevel"},
@@ -148,16 +152,21 @@ PUBLISHED: Mapping[tuple[str, str], Published] = {
             "architecture rate: 0.1 in the paper, 0.01 in the released settings",
             "warm-up of 50 epochs and the entropy term of 0.01: in the released code, not in the paper",
             "the released update divides a row by its sum before it lifts small weights; here after",
+            "cosine: the released scheduler, left at its default, begins anew every 50 epochs at half the height; "
+            "here it is laid over all 150",
             "the command that was run is not recorded",
         ),
     ),
     ("rs-ws", "nasbench201"): Published(
-        _benchmark(250, objective="weights", candidates=100), f"{AUTODL}: RANDOM.config, RANDOM-NAS.py (RSPS)", (BN,)
+        # Half of the rows train the shared weights, the other half judges.
+        _benchmark(250, objective="weights", candidates=100, candidate_rows=512, validation=0.5),
+        f"{AUTODL}: RANDOM.config, RANDOM-NAS.py (RSPS)",
+        medium={**SAME_ROWS, "validation": 0.0},
     ),
     ("setn", "nasbench201"): Published(
-        _benchmark(250, arch_lr=3e-4, candidates=100),
+        _benchmark(250, arch_lr=3e-4, candidates=100, candidate_rows=512, weights_first=True, clip=None),
         f"{AUTODL}: SETN.config, SETN.py",
-        ("the released code clips no gradient; here 5", FIRST),
+        medium={**ARCHITECTURE_FIRST, **SAME_ROWS, "clip": 5.0},
     ),
     ("enas", "nasbench201"): Published(
         _benchmark(
@@ -171,20 +180,18 @@ PUBLISHED: Mapping[tuple[str, str], Published] = {
             weight_decay=2.5e-4,
             arch_lr=1e-3,
             candidates=100,
+            candidate_rows=128,
         ),
         f"{AUTODL}: ENAS.config, ENAS.py, ENAS.sh",
-        (
-            "the 100 draws of the end compete on the same batch of 512 here, each on a batch of 128 of its own there",
-            "the LSTM's second layer and the biases begin within 0.1 here, with PyTorch's defaults there",
-            BN,
-        ),
+        ("the rows that judge the 100 draws of the end are not augmented here; the released code augments them",),
+        medium=SAME_ROWS,
     ),
-    ("darts", "darts"): Published(DARTS_CIFAR, "Liu et al. 2019, 3.1; quark0/darts@f276dd3", (BN,)),
-    ("darts-2nd", "darts"): Published(DARTS_CIFAR, "Liu et al. 2019, 3.1; quark0/darts@f276dd3", (BN,)),
+    ("darts", "darts"): Published(DARTS_CIFAR, "Liu et al. 2019, 3.1; quark0/darts@f276dd3", (AVERAGES,)),
+    ("darts-2nd", "darts"): Published(DARTS_CIFAR, "Liu et al. 2019, 3.1; quark0/darts@f276dd3", (AVERAGES,)),
     ("pc-darts", "darts"): Published(
         {**PC_CIFAR, "warmup": 15, "arch_lr": 6e-4},
         "Xu et al. 2020, 4.2; yuhuixu1993/PC-DARTS@b74702f",
-        (BN,),
+        (AVERAGES,),
         training={"batch_size": 128},
     ),
     ("gaea-pc-darts", "darts"): Published(
@@ -193,7 +200,8 @@ PUBLISHED: Mapping[tuple[str, str], Published] = {
         (
             "warm-up: 10 epochs in the paper, none in the released code",
             "training: batches of 128 in the paper, 96 in the released settings",
-            BN,
+            EDGES,
+            AVERAGES,
         ),
         training={"batch_size": 128},
     ),
@@ -207,9 +215,29 @@ PUBLISHED: Mapping[tuple[str, str], Published] = {
             "batch_size": 96,
             "lr_min": 0.0,
             "arch_lr": 6e-4,
+            "arch_clip": 5.0,
         },
         "Chen et al. 2019; chenxin061/pdarts@b880e87: 3 stages of 25 epochs, 10 of them warm-up, 5, 11 and 17 cells",
-        ("dropout of the stages: 0, 0.4, 0.7 here and in the paper; 0.1, 0.4, 0.7 in the released README",),
+        ("dropout of the stages: 0, 0.4, 0.7 here and in the paper; 0.1, 0.4, 0.7 in the released README", AVERAGES),
+        medium={"arch_clip": None},
+    ),
+    ("gdas-drawn", "darts"): Published(
+        {**DARTS_CIFAR, "epochs": 250, "schedule_epochs": 250, "batch_size": 256, "weight_decay": 5e-4}
+        | {"nesterov": True, "weights_first": True},
+        f"{AUTODL}: GDAS-NASNet-CIFAR.config, NASNet-space-search-by-GDAS.sh, GDAS.py",
+        medium=None,
+    ),
+    ("snas", "darts"): Published(
+        {**DARTS_CIFAR, "objective": "erm-joint", "epochs": 150, "schedule_epochs": 150, "arch_clip": 10.0},
+        "Xie et al. 2019; SNAS-Series/SNAS-Series@9a43adb: SNAS/train_search.py, README",
+        (
+            "the architecture is moved by Adam, as in the paper (from memory) and in the released code on several "
+            "devices; on one device that code takes plain SGD",
+            "the released code drops paths with probability 0.3; here none are dropped",
+            "the first logits have a deviation of 0.01 there, of 0.001 here",
+            AVERAGES,
+        ),
+        medium=None,
     ),
     ("pc-darts", "nasbench1shot1"): Published(
         {**ONE_SHOT, "epochs": 100, "schedule_epochs": 100, "warmup": 0, "arch_lr": 3e-4},
@@ -221,6 +249,7 @@ PUBLISHED: Mapping[tuple[str, str], Published] = {
         "GAEA, C.2; liamcli/nasbench-1shot1@e369bd7",
         (
             "warm-up of 10 epochs: in the author's code, not in the paper",
+            "architecture rate: 0.1 in the paper, 0.0003 by default in the author's code",
             "output of a cell: the author's code concatenates the projected input as a block of its own; here it is "
             "added, as in automl/nasbench-1shot1@cb0f0ec",
             AVERAGES,
@@ -231,6 +260,40 @@ PUBLISHED: Mapping[tuple[str, str], Published] = {
         "Zela et al. 2020; automl/nasbench-1shot1@cb0f0ec: 50 epochs by default, 25 in its scripts",
         (AVERAGES,),
     ),
+    ("gdas", "nasbench1shot1"): Published(
+        {**ONE_SHOT, "epochs": 100, "schedule_epochs": 100, "warmup": 0, "arch_lr": 3e-4, "arch_clip": 5.0},
+        "Zela et al. 2020; automl/nasbench-1shot1@cb0f0ec: optimizers/gdas",
+        (
+            "weights of inputs: a softmax with Gumbel noise in the released code, without noise here",
+            "the released code draws anew for every cell; here one draw is for all cells",
+            "temperature: 10 to 1.09 in the released code, 10 to 0.1 here",
+            AVERAGES,
+        ),
+        medium=None,
+    ),
+    ("rs-ws", "nasbench1shot1"): Published(
+        {
+            **ONE_SHOT,
+            "objective": "weights",
+            "space_options": {"sums": True},
+            "epochs": 100,
+            "schedule_epochs": 100,
+            "warmup": 0,
+            "batch_size": 64,
+            "clip": 0.25,
+            # Half of the rows train the shared weights, the other half judges: 10 batches of 64 for each candidate.
+            "validation": 0.5,
+            "candidates": 1000,
+            "candidate_rows": 640,
+        },
+        "Zela et al. 2020; automl/nasbench-1shot1@cb0f0ec: random_weight_share.py, darts_wrapper_discrete.py, scripts",
+        (
+            "the released code judges the best 5 of the 1,000 once more, on the whole half, and augments these rows; "
+            "here neither",
+            AVERAGES,
+        ),
+        medium=None,
+    ),
 }
 """(method, family of spaces) -> protocol; a pair that is not here was not published, or not found."""
 
@@ -238,30 +301,30 @@ PUBLISHED_ON_IMAGENET: Mapping[tuple[str, str], Published] = {
     ("pc-darts", "darts"): Published(
         {**PC_IMAGENET, "arch_lr": 6e-3},
         "Xu et al. 2020; yuhuixu1993/PC-DARTS@b74702f: train_search_imagenet.py, model_search_imagenet.py",
-        (CROPS, BN),
+        (CROPS, AVERAGES),
     ),
     ("gaea-pc-darts", "darts"): Published(
-        {**PC_IMAGENET, "arch_lr": 0.1},
+        {**PC_IMAGENET, "arch_lr": 0.1, "weights_first": True},
         "GAEA, 4.2; liamcli/PC-DARTS@dc3cfe0: train_search_imagenet_edarts.py, architect_edarts.py",
         (
-            FIRST,
             "the released code never clears the architecture's gradient before its step: that of the shared weights' "
             "batch is added, and in the first step that of all of warm-up; here the architecture's batch alone counts",
-            "the released code lifts no small weight of an edge; here all weights are lifted to 0.00001",
+            EDGES,
             CROPS,
-            BN,
+            AVERAGES,
         ),
     ),
 }
 """The same for searches on ImageNet."""
 
 PROTOCOLS: Mapping[str, Mapping[tuple[str, str], Published]] = {"paper": PUBLISHED, "imagenet": PUBLISHED_ON_IMAGENET}
-"""Preset -> its protocols. "medium" follows those of "paper", in its own length and size."""
+"""Preset -> its protocols. "medium" follows those of "paper", in its own length and size; see `Published.medium`."""
 
 
 def published_for(method: str, family: str, preset: str) -> Published | None:
     """The protocol that a preset follows for a method on such a space; None: there is none."""
-    return PROTOCOLS.get("paper" if preset == "medium" else preset, {}).get((method, family))
+    found = PROTOCOLS.get("paper" if preset == "medium" else preset, {}).get((method, family))
+    return None if preset == "medium" and found is not None and found.medium is None else found
 
 
 # GAEA, C.1 and C.2: the released searches of these spaces are bilevel; NAS-Bench-201 has both, and ERM is better (C.3).

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from nasight.compute import check_precision, choose_device
 from nasight.errors import RequestError
 from nasight.reproducible import MOST_THREADS
+from nasight.searching._objectives import Objective
 from nasight.searching._published import PROTOCOLS, published_for, published_objective
 from nasight.searching._units import read_count, read_milliseconds
 from nasight.searching.methods import Method
@@ -30,15 +31,16 @@ ALL = "all"
 ONLY_AS_PUBLISHED = ("imagenet",)
 """Presets that mean nothing where there is no protocol to follow."""
 
-EDITION = 2
+EDITION = 3
 """Counted up when a name comes to mean another computation, so that a run of before keeps what it meant."""
 FIRST_EDITION = {
     "objective": {"erm": "erm-joint", "erm-alternating": "erm"},
     "method": {"gdas": "gdas-drawn", "gaea-gdas": "gaea-gdas-drawn"},
 }
 """What names of the first edition are called now."""
-CHANGED = ("p-darts", "gaea-p-darts", "snas", "gaea-snas")
-"""Methods whose searches of the first edition cannot be finished by this one; those that ended are read as before."""
+CHANGED = {"p-darts": 2, "gaea-p-darts": 2, "snas": 2, "gaea-snas": 2, "asng": 3, "enas": 3}
+"""Method -> the edition since which it is what it is now. Searches of one before cannot be finished by this one; those
+that ended are read as before."""
 HELD_BACK = 0.5
 """The part of the epochs before the first architecture step, where the size of a gradient sets the rate and neither the
 method nor a protocol says otherwise: at the start gradients are small and say little, and the rate would be high."""
@@ -71,9 +73,12 @@ class SearchSettings(BaseModel):
     momentum: float = Field(default=0.9, ge=0, lt=1)
     nesterov: bool = False
     weight_decay: float = Field(default=3e-4, ge=0, allow_inf_nan=False)
-    clip: float = Field(default=5.0, gt=0, allow_inf_nan=False)
+    clip: float | None = Field(default=5.0, gt=0, allow_inf_nan=False)
+    """The largest norm of the gradient of the shared weights; None, in a protocol: any."""
     arch_lr: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     arch_clip: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    weights_first: bool = False
+    """Whether a step moves the shared weights before the architecture, where the two take turns."""
     partial: int | None = Field(default=None, ge=1)
     """One part in so many of the channels goes through the operations; None: the method's own."""
     examples: int | None = Field(default=None, ge=4)
@@ -86,6 +91,8 @@ class SearchSettings(BaseModel):
     augment: bool = True
     class_weights: Literal["balanced"] | None = None
     candidates: int = Field(default=0, ge=0)
+    candidate_rows: int | None = Field(default=None, ge=2)
+    """Each candidate is judged on a batch of its own of so many rows; None: all of them on the same rows."""
     max_params: int | None = Field(default=None, ge=1)
     """The architecture found has at most this many parameters, counted at `params_size` (by default at `size`)."""
     max_latency: float | None = Field(default=None, gt=0, allow_inf_nan=False)
@@ -114,9 +121,10 @@ def _followed(method: Method, space: Space, preset: str) -> dict[str, Any]:
             f"preset {preset!r} is a published search with {pairs}, not with {method.name!r} on {space.name!r}"
         )
     published = {} if found is None else dict(found.settings)
-    for key in ("objective", "none"):
+    for key in ("objective", "none", "space_options"):
         published.pop(key, None)
     if preset == "medium":
+        published |= {} if found is None else found.medium or {}
         published["size"] = dict(space.search_sizes.get("small", {}))
         if published.get("epochs") != AMOUNTS["medium"]["epochs"]:
             for key in ("epochs", "schedule_epochs", "warmup", "arch_lr"):
@@ -151,11 +159,9 @@ def resolve(
     schedule = method.schedule
     published = _followed(method, space, preset)
     chosen = method.objective(objective or published_objective(method.name, space.family, preset))
-    if given.get("arch_share", HALF) != HALF and not chosen.halves:
-        raise RequestError(
-            f"arch_share is for objectives that give the architecture rows of its own, such as bilevel, not for "
-            f"{chosen.name!r}"
-        )
+    _check_fit(chosen, given)
+    if chosen.weights_first is None:
+        published.pop("weights_first", None)
     values: dict[str, Any] = {
         "edition": EDITION,
         "space": name or space.name,
@@ -167,6 +173,7 @@ def resolve(
         "lr": schedule.lr,
         "lr_min": schedule.lr_min,
         "candidates": method.candidates,
+        "weights_first": bool(chosen.weights_first),
         "threads": torch.get_num_threads(),
         "device": "auto",
         "precision": "32",
@@ -194,6 +201,20 @@ def resolve(
         if 1 <= epochs <= int(values["warmup"]) and method.geometry.moves:
             raise RequestError(f"{epochs} epochs leave none for the architecture after {values['warmup']} of warm-up")
     return checked(values)
+
+
+def _check_fit(objective: Objective, given: Mapping[str, Any]) -> None:
+    """Refuse settings that mean nothing to an objective."""
+    if given.get("arch_share", HALF) != HALF and not objective.halves:
+        raise RequestError(
+            f"arch_share is for objectives that give the architecture rows of its own, such as bilevel, not for "
+            f"{objective.name!r}"
+        )
+    if "weights_first" in given and objective.weights_first is None:
+        raise RequestError(
+            f"weights_first is for objectives in which the shared weights and the architecture take turns, such as "
+            f"bilevel, not for {objective.name!r}"
+        )
 
 
 def _lengths(

@@ -26,13 +26,18 @@ class Step(Protocol):
     """Whether the architecture moves in this step: False during warm-up."""
 
     @property
+    def weights_first(self) -> bool:
+        """Whether the shared weights are to move before the architecture, where the two take turns."""
+
+    @property
     def memory(self) -> dict[str, float]:
         """What an objective keeps from step to step; it is saved with the search."""
 
-    def loss(self, stream: str, *, learn: bool, record: bool = True) -> Tensor:
+    def loss(self, stream: str, *, learn: bool, record: bool = True, draws: int = 1) -> Tensor:
         """The loss of one batch of a stream; with `learn` it is differentiable in the architecture too.
 
-        With `record` the batch counts in the figures of the epoch.
+        With `record` the batch counts in the figures of the epoch. Where weights are drawn, it is the mean over so
+        many `draws`.
         """
 
     def descend(self, loss: Tensor, *, weights: bool = False, architecture: bool = False) -> None:

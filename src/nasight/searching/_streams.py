@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor
 
+from nasight.compute import to_device
 from nasight.data import Batches, Dataset, Loader, Transform, prepare, split_indices
 from nasight.errors import RequestError
 from nasight.reproducible import generator_for
@@ -68,7 +69,36 @@ class Streams:
         self.validation_y = dataset.train_y[shuffled]
         held_out = dataset.train_x, dataset.train_y, prepared.mean, prepared.std
         self.validation = Batches(*held_out, size, shuffled)
-        self.candidate_batch = next(iter(Batches(*held_out, CANDIDATE_BATCH, shuffled)))
+        same = next(iter(Batches(*held_out, CANDIDATE_BATCH, shuffled)))
+        self.candidate_batches = CandidateBatches(to_device(same, device) if device is not None else same)
+        if s.candidate_rows is not None:
+            own = prepared.loader(
+                batch_size=s.candidate_rows, seed=s.seed, stream="candidates", rows=validation, augment=False
+            )
+            own = own if device is None else own.to(device)
+            self.candidate_batches = OwnBatches(own, s.candidates)
+
+
+class CandidateBatches:
+    """The rows that judge the candidates of an epoch: the same for all of them."""
+
+    def __init__(self, same: tuple[Tensor, Tensor]) -> None:
+        self._same = same
+
+    def __call__(self, epoch: int, number: int) -> tuple[Tensor, Tensor]:
+        """The batch for the candidate of this number, counted from 0."""
+        return self._same
+
+
+class OwnBatches(CandidateBatches):
+    """A batch for each candidate, in another order every time that the rows are gone through."""
+
+    def __init__(self, loader: Loader, candidates: int) -> None:
+        self._loader, self._turns = loader, max(1, math.ceil(candidates / loader.steps))
+
+    def __call__(self, epoch: int, number: int) -> tuple[Tensor, Tensor]:
+        turn, step = divmod(number, self._loader.steps)
+        return self._loader.batch(epoch * self._turns + turn, step)
 
 
 def _cut(rows: int, share: float) -> list[int]:

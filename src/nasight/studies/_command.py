@@ -10,18 +10,19 @@ from nasight.searching import Run, method_row, resolve
 
 FLAGS = (
     "epochs", "schedule_epochs", "warmup", "lr_warmup", "batch_size", "lr", "lr_min", "weight_decay", "clip", "arch_lr",
-    "arch_clip", "examples", "share", "validation", "arch_share", "partial", "resolution", "augment", "candidates",
-    "max_params", "max_latency", "path",
+    "arch_clip", "weights_first", "examples", "share", "validation", "arch_share", "partial", "resolution", "augment",
+    "candidates", "candidate_rows", "max_params", "max_latency", "path",
 )  # fmt: skip
 
 
 def command_of(run: Run, *, method: str | None = None, epochs: int | None = None, out: str = "RUN") -> str:
     """`nasight search` with the settings in which the run differs from its preset, and with these changes.
 
-    A rate for the architecture is not taken over to another method: it means nothing in another geometry.
+    A rate for the architecture and the order of steps are not taken over to another method: a rate means nothing in
+    another geometry, and each method was published with its order.
     """
     s = run.settings
-    given = s.model_dump() | ({} if method is None else {"method": method, "arch_lr": None})
+    given = s.model_dump() | ({} if method is None else {"method": method, "arch_lr": None, "weights_first": None})
     if epochs is not None:
         given |= {"epochs": epochs} | ({"schedule_epochs": epochs} if s.schedule_epochs == s.epochs else {})
     words = ["nasight search", f"--space {quote(s.space)}", f"--method {quote(given['method'])}"]

@@ -40,7 +40,8 @@ class NasBench1Shot1(Space):
     The supernet is the released one. At `encode(arch)` its cells are those of the stand-alone network of `arch`, but
     in three places it is another function, as its publication and NAS-Bench-101 differ: node 2 of space 1, whose
     inputs have no weights, takes their sum; pools between stacks are padded; and a ReLU, a 1x1 convolution to
-    4 * `channels` and a batch norm come before the head.
+    4 * `channels` and a batch norm come before the head. With `sums` every chosen input enters the supernet with weight
+    1 in place of 1/k, as the released code trains and ranks single architectures (RS-WS, ENAS).
 
     The spaces have 14,580, 29,160 and 1,312,200 architectures here, one for each answer to all decisions. The
     paper reports 6,240, 29,160 and 363,648: for spaces 1 and 3 it counts differently.
@@ -68,10 +69,10 @@ class NasBench1Shot1(Space):
     thin_size: ClassVar[Mapping[str, int]] = {"channels": 1, "cells": 1}
     stages: ClassVar[int] = 3
 
-    def __init__(self, number: int = 1) -> None:
+    def __init__(self, number: int = 1, *, sums: bool = False) -> None:
         if number not in PARENTS:
             raise RequestError(f"NAS-Bench-1Shot1 has the spaces 1, 2 and 3, got number={number!r}")
-        self.number = number
+        self.number, self.sums = number, sums
         self.name = f"nasbench1shot1-{number}"
         self.nodes = len(PARENTS[number]) - 1
         self.places = (*map(str, range(1, self.nodes + 1)), "out")
@@ -91,6 +92,10 @@ class NasBench1Shot1(Space):
     @property
     def family(self) -> str:
         return "nasbench1shot1"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"sums": True} if self.sums else {}
 
     @property
     def reference(self) -> Architecture:
@@ -131,7 +136,7 @@ class NasBench1Shot1(Space):
         return self.architecture(choices)
 
     def encode(self, arch: Architecture, *, edges: bool = False) -> dict[str, Tensor]:
-        """Ones for the operations; one over their number for the chosen inputs of a place."""
+        """Ones for the operations; one over their number, or with `sums` one, for the chosen inputs of a place."""
         self.checked(arch)
         operations, inputs = self.groups(edges=edges)
         index = torch.tensor([OPERATIONS.index(arch[name]) for name in self.operation_names])
@@ -139,7 +144,7 @@ class NasBench1Shot1(Space):
         for name, size in zip(inputs.rows, inputs.sizes, strict=True):
             chosen = [int(i) for i in arch[name].split("+")]
             row = torch.zeros(size)
-            row[chosen] = 1 / len(chosen)
+            row[chosen] = 1.0 if self.sums else 1 / len(chosen)
             rows.append(row)
         return {operations.name: nn.functional.one_hot(index, len(OPERATIONS)).float(), inputs.name: torch.cat(rows)}
 
