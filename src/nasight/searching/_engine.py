@@ -288,33 +288,34 @@ class Engine:
         self.arch_optimizer.step()
 
     @torch.no_grad()
-    def evaluate(self, arch: Architecture | None, epoch: int, outputs: list[Tensor] | None = None) -> Tally:
+    def evaluate(self, arch: Architecture | None, epoch: int, outputs: Tensor | None = None) -> Tally:
         """Validation loss and score of the relaxed supernet, or of one architecture under its shared weights.
 
-        `outputs` gets what the network gives for each batch, zeros for those of other ranks.
+        `outputs` (rows, classes) gets what the network gives for each row; those of other ranks stay as they are.
         """
         self.supernet.eval()
         tally = Tally()
         fixed = None if arch is None else self.space.encode(arch, edges=self.relaxation.edges)
+        end = 0
         for index, (x, y) in enumerate(self._held_out()):
+            begin, end = end, end + len(y)
             if not self._mine(index):
-                if outputs is not None:
-                    outputs.append(torch.zeros(len(y), self.dataset.n_classes, device=self.device))
                 continue
             generator = self.generator("evaluation", epoch, index)
             weights = fixed if fixed is not None else self.relaxed(epoch, generator=generator, learn=False)
             logits = self.passed(x, weights)
             tally.add(self.judge_task.loss(logits, y), self.judge_task.rows(logits, y, self.validation_y))
             if outputs is not None:
-                outputs.append(logits.float())
+                outputs[begin:end] = logits
         self.supernet.train()
         return tally
 
     def judged(self, arch: Architecture, epoch: int) -> tuple[float, dict[str, Any]]:
         """The score of an architecture under the shared weights, and further figures of the validation rows."""
-        outputs = list[Tensor]()
+        # One piece for all rows: a small tensor of each batch would leave holes between batches of megabytes.
+        outputs = torch.zeros(len(self.validation_y), self.dataset.n_classes, device=self.device)
         score = self.evaluate(arch, epoch, outputs).over(self.ranks).means("judged")["judged_accuracy"]
-        (whole,) = self.ranks.sums([torch.cat(outputs)])
+        (whole,) = self.ranks.sums([outputs])
         whole, y = to_host((whole, self.validation_y))
         return score, figures(self.judge_task, self.dataset.classes, whole, y)
 

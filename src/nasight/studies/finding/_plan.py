@@ -18,8 +18,8 @@ GRID = 7
 """Trainings by which the recipe is chosen, each as long as a rung before the last."""
 FEWEST_EPOCHS, MOST_EPOCHS = 6, 100
 FEWEST_ROWS = 400
-LEAST_RUNG = 3
-"""Epochs of the shortest whole schedule that ranks at all; where a rung has less time than that, it has fewer rows."""
+LEAST_RUNG = 6
+"""Epochs of the shortest whole schedule; a rung that has time for fewer has fewer rows (`benchmarks/find_rungs.py`)."""
 NARROWING = 3
 CHEAPER = 0.7
 """A rung costs at most so much of the next one, or is left out."""
@@ -160,7 +160,7 @@ def plan(
     search_epochs = max(2, min(50, int(0.8 * propose / searches / (examples * speed.search))))
     scored = max(0, min(1_000, int(0.2 * propose / max(speed.score, 1e-6))))
     recipe = max(0, len(rungs) - 2)
-    recipe_epochs = rungs[recipe] if len(rungs) > 1 else max(LEAST_RUNG, epochs // NARROWING)
+    recipe_epochs = rungs[recipe]
     tried = (recipe_epochs * rung_rows[recipe] + judging) * per_row + PER_TRAINING
     expected = {
         "recipe": GRID * tried / workers,
@@ -174,7 +174,7 @@ def plan(
 def _rungs(epochs: int, rows: int, least_rows: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Epochs and rows of the rungs: of a ninth, a third and all of the cost of the trainings that answer.
 
-    A shorter schedule has fewer epochs, and where these would be too few to rank anything, fewer rows.
+    A shorter schedule has fewer epochs, and where these would be too few, fewer rows.
     """
     found = [(epochs, rows)]
     for part in (NARROWING, NARROWING**2):
