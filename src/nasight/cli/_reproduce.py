@@ -99,7 +99,7 @@ def _row(claim: Claim) -> str:
 
 def _text(found: Reproduction, folder: str) -> str:
     counts = Counter(each.verdict for each in found.findings)
-    summary = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    summary = ", ".join(f"{verdict}: {count}" for verdict, count in counts.items())
     parts = [_finding(each) for each in found.findings]
     return "\n\n".join([*parts, f"{summary}; data {found.data}, measurements in {folder}"])
 
@@ -125,5 +125,7 @@ def _figure(found: Finding) -> str:
 
 
 def _number(value: float) -> str:
-    """Five digits, whole numbers as they are."""
-    return f"{value:,.0f}" if value == round(value) and abs(value) < 1e9 else f"{value:.5g}"
+    """Three decimals; whole numbers as they are, and tiny ones by their first digits."""
+    if value == round(value) and abs(value) < 1e9:
+        return f"{value:,.0f}"
+    return f"{value:,.3f}" if 1e-3 <= abs(value) < 1e9 else f"{value:.2g}"

@@ -191,7 +191,7 @@ def chosen_claims(names: Sequence[str] | str) -> list[Claim]:
     >>> [row.paper for row in chosen_claims(["gaea-eg", "cells-variants"])]
     ['GAEA', 'Cells']
     """
-    asked = [names] if isinstance(names, str) else list(names)
+    asked = [names] if isinstance(names, str) else list(names or ())
     if not asked:
         raise RequestError(f"name one or more claims, or {ALL}; there are {', '.join(CLAIMS)}")
     for name in asked:

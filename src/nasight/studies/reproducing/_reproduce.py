@@ -21,6 +21,7 @@ from nasight.compute import map_resumable
 from nasight.data import SentData
 from nasight.data import load as load_data
 from nasight.errors import RequestError, RunError
+from nasight.notes import listening
 from nasight.reproducible import threads
 from nasight.runs import RunFolder
 from nasight.studies.reproducing._claim import Claim, Measure
@@ -117,7 +118,7 @@ class _Work:
     def __call__(self, item: Item) -> Row:
         name, seed = item
         start = time.perf_counter()
-        with threads(1):
+        with threads(1), listening(_Unheard()):
             values = {key: float(value) for key, value in self.measures[name](self.data.load(), seed).items()}
         wrong = [key for key, value in values.items() if not math.isfinite(value)]
         if wrong:
@@ -125,10 +126,20 @@ class _Work:
         return {"measure": name, "seed": seed, "values": values, "seconds": time.perf_counter() - start}
 
 
+class _Unheard:
+    """Nobody asked for what the searches and trainings of a measurement say on the way."""
+
+    def note(self, text: str) -> None:
+        pass
+
+    def progress(self, what: str, done: int, total: int) -> None:
+        pass
+
+
 def _seeds(claim: Claim, number: int | None, first: int) -> range:
     if number is not None and not 1 <= number <= MOST_SEEDS:
         raise RequestError(f"seeds must be a number from 1 to {MOST_SEEDS:,}, got {number}")
-    if not 0 <= first <= LAST_SEED:
+    if first is None or not 0 <= first <= LAST_SEED:
         raise RequestError(f"seed must be a number from 0 to {LAST_SEED:,}, got {first}")
     if not claim.chance:
         return range(1)
