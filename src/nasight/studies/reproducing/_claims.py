@@ -55,7 +55,7 @@ GAEA = (
         figure="distance",
         rule=Within(1e-6),
         scale="exact at any scale: rows of 2 to 8 weights, rates from 0.01 to 1",
-        seconds=20,
+        seconds=5,
     ),
 )
 SIMPLEX = (
@@ -71,7 +71,7 @@ SIMPLEX = (
         rule=NoViolation(),
         scale="the paper proves it for the optimum of a search; here: weights drawn uniformly, labels that the mixture "
         "realizes, two-layer networks with 2 to 5 activations, 64 examples",
-        seconds=5,
+        seconds=3,
     ),
 )
 FEATURES = (
@@ -85,7 +85,7 @@ FEATURES = (
         beside=("pearson",),
         rule=InsideInterval(low=0.0),
         scale="the paper: CIFAR-10, 40,000 rows, up to 100,000 features; here: at most 3,000 rows, 500 features",
-        seconds=10,
+        seconds=5,
     ),
 )
 EIGEN = (
@@ -135,7 +135,7 @@ EIGEN = (
         figure="violations",
         rule=NoViolation(),
         scale="the constant of the paper's Theta(N/d) is taken as 1; here: 16 to 64 points of a circle, 2 to 7 layers",
-        seconds=10,
+        seconds=5,
     ),
 )
 CELLS = (
@@ -179,7 +179,7 @@ CELLS = (
         rule=InsideInterval(high=0.0),
         scale="the paper: CIFAR-10, 20 cells, 600 epochs; here: 400 rows, 10 epochs, 3 cells of 4 channels, other "
         "connections for every seed",
-        seconds=100,
+        seconds=80,
     ),
 )
 CLAIMS: Mapping[str, Claim] = {row.name: row for row in (*GAEA, *SIMPLEX, *FEATURES, *EIGEN, *CELLS)}
