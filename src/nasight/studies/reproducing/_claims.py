@@ -67,7 +67,7 @@ SIMPLEX = (
         measured="problems with the condition whose arg max is not the best",
         measure=conditions,
         figure="violations",
-        beside=("condition holds, %", "arg max best where it does not, %"),
+        beside=("condition holds, % of problems", "arg max is best, % of problems"),
         rule=NoViolation(),
         scale="the paper proves it for the optimum of a search; here: weights drawn uniformly, labels that the mixture "
         "realizes, two-layer networks with 2 to 5 activations, 64 examples",

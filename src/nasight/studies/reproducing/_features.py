@@ -9,7 +9,6 @@ import torch
 
 from nasight.data import Dataset, rows
 from nasight.errors import RunError
-from nasight.features import Evaluator, correlation, family, split
 from nasight.reproducible import generator_for
 
 ROWS = 3_000
@@ -19,6 +18,9 @@ MAPS, DIMENSION = 32, 500
 
 def maps(data: Dataset, seed: int) -> dict[str, float]:
     """The correlations of 32 random Fourier maps' accuracies, shared and alone."""
+    # Imported here: it brings scikit-learn, which other studies do without.
+    from nasight.features import Evaluator, correlation, family, split
+
     data.with_classes("features-correlation")
     chosen = torch.randperm(len(data.train_y), generator=generator_for("reproduce", "rows"))[:ROWS]
     x = data.train_x[chosen].flatten(1).float() / (255 if data.train_x.dtype == torch.uint8 else 1)

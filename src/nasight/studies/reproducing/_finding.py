@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+from nasight.errors import RequestError
 from nasight.studies.reproducing._claim import Claim
 from nasight.studies.reproducing._rules import CASES, FEW, Judgment, Values
 
@@ -79,7 +80,10 @@ class Reproduction:
 
     def __getitem__(self, name: str) -> Finding:
         """The finding on the claim of this name."""
-        return next(found for found in self.findings if found.claim.name == name)
+        measured = {found.claim.name: found for found in self.findings}
+        if name not in measured:
+            raise RequestError(f"{name!r} was not measured, only {', '.join(measured)}")
+        return measured[name]
 
     def to_dict(self) -> dict[str, Any]:
         """What `nasight reproduce --json` prints."""
