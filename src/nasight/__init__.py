@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from nasight.plugins import register
     from nasight.searching import Method, Run
     from nasight.spaces import Choice, Space
-    from nasight.studies import Answer, Model, explain, find, load_model, rank, resume, resume_find, search
+    from nasight.studies import Answer, Model, explain, find, load_model, rank, reproduce, resume, resume_find, search
     from nasight.training import train
 
 # Imported when they are first used: `import nasight` itself takes no time.
@@ -45,6 +45,7 @@ _HOMES = {
     "load_model": "studies",
     "rank": "studies",
     "register": "plugins",
+    "reproduce": "studies",
     "resume": "studies",
     "resume_find": "studies",
     "search": "studies",
@@ -72,6 +73,7 @@ __all__ = [
     "load_model",
     "rank",
     "register",
+    "reproduce",
     "resume",
     "resume_find",
     "search",

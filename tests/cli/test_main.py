@@ -11,7 +11,7 @@ import nasight
 from command import run
 from nasight.options import SearchOptions, settings_of
 
-COMMANDS = ("search", "train", "explain", "score", "kernel", "select", "cell", "export")
+COMMANDS = ("search", "train", "explain", "score", "kernel", "select", "cell", "reproduce", "export")
 GROUPS = (("data", "get"), ("table", "query"), ("table", "race"), ("trust", "demo"), ("trust", "ranking"))
 
 

@@ -129,6 +129,7 @@ COMMANDS = {
     "--test-examples 40",
     "train": "--space mlp --arch relu,relu,relu/0,0 --width 8 --data ROWS --preset tiny --epochs 1 --seeds 2",
     "find": "--space mlp --data ROWS --trainings 21 --epochs 1 --seed 1",
+    "reproduce": "cells-width-depth simplex-condition features-correlation --data ROWS --seeds 2",
     "table race": "--methods rs --trials 30",
 }
 

@@ -16,7 +16,7 @@ from faults.jobs import _landscape, _race, _variants
 from nasight.features import select
 from nasight.kernels import score
 from nasight.searching import Progress, search
-from nasight.studies import find, trained_model, write_model
+from nasight.studies import find, reproduce, trained_model, write_model
 from nasight.training import train, train_seeds
 
 SMALL: dict[str, Any] = {"preset": "tiny", "examples": 60, "epochs": 2, "batch_size": 16, "threads": 1}
@@ -80,6 +80,7 @@ BASES = (
     Base("score", (("score", "--resume", "RUN", "--workers", "1"),)),
     Base("find", (("find", "--resume", "RUN"), ("predict", "RUN", "DATA"))),
     Base("half-find", (("find", "--resume", "RUN"), ("predict", "RUN", "DATA"))),
+    Base("reproduce", (("reproduce", "simplex-condition", "--seeds", "2", "--workers", "1", "--out", "RUN"),)),
     Base("race", (), (_race,)),
     Base("landscape", (), (_landscape,)),
     Base("variants", (), (_variants,)),
@@ -105,6 +106,7 @@ def make_bases(place: Path) -> None:
     select("fourier", "digits", configs=4, dimension=30, examples=200, out=place / "select", threads=1)
     (place / "select" / "result.json").unlink()
     score("mlp", "params,naswot", "digits", sample=6, workers=1, out=place / "score", batch=8)
+    reproduce("simplex-condition", seeds=1, workers=1, out=place / "reproduce")
     small = np.load(data_file(place))
     find(str(data_file(place)), out=place / "find", trainings=26, epochs=1, workers=1)
     assert len(small["x"])

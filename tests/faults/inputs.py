@@ -269,6 +269,11 @@ def python_values(number: int, seed: int = 0) -> Iterator[Input]:
             {"maps": "fourier", "data": "digits", "configs": 2, "dimension": 10, "examples": 60, "threads": 1},
             ("maps", "data", "method", "configs", "dimension", "validation", "examples", "score", "max_calls", "seed"),
         ),
+        (
+            nasight.reproduce,
+            {"claims": "cells-width-depth", "workers": 1},
+            ("claims", "seeds", "seed", "data", "data_folder", "out", "workers"),
+        ),
         (nasight.explain, {"run": "nowhere"}, ("run", "level", "examples", "data")),
         (nasight.data.load, {"source": "digits"}, ("source", "folder")),
         (nasight.spaces.load, {"name": "mlp", "layers": 3}, ("name", "layers")),
@@ -392,7 +397,10 @@ def command_words(number: int, seed: int = 0) -> Iterator[Input]:
         "--epochs", "--seed", "--lr", "--channels", "--width", "--preset", "--space", "--method", "--data", "--sample",
         "--objective", "--out", "--threads", "--examples", "--layers", "--resolution", "--budget", "--level", "--arch",
     )  # fmt: skip
-    commands = ("search", "train", "score", "select", "explain", "export", "cell", "find", "predict", "kernel", "data")
+    commands = (
+        "search", "train", "score", "select", "explain", "export", "cell", "find", "predict", "kernel", "data",
+        "reproduce",
+    )  # fmt: skip
     values = (
         "-1",
         "0",

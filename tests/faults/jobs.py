@@ -113,6 +113,11 @@ def _variants(out: Path) -> None:
     compare_cells(designs, rows(), protocol=protocol, seeds=(0, 1), out=out, workers=1)
 
 
+def _claims(out: Path) -> None:
+    names = ["cells-width-depth", "simplex-condition", "eigen-bounds-printed"]
+    nasight.reproduce(names, seeds=3, workers=1, out=out)
+
+
 def _landscape(out: Path) -> None:
     torch.manual_seed(0)
     space = load("mlp", layers=3)
@@ -154,6 +159,7 @@ def others() -> Iterator[FaultJob]:
     yield FaultJob("table race", "two methods", _race)
     yield FaultJob("cell --variants", "two cells", _variants)
     yield FaultJob("cell --landscape", "7 x 7 points", _landscape)
+    yield FaultJob("reproduce", "three claims", _claims)
     yield FaultJob("explain --resolve", "three candidates", _resolve)
     yield FaultJob("find", "26 trainings", _find_vectors)
 

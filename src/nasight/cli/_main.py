@@ -19,6 +19,7 @@ from nasight.cli import (
     _find,
     _kernel,
     _predict,
+    _reproduce,
     _score,
     _search,
     _select,
@@ -49,6 +50,7 @@ app.command(epilog=_score.EXAMPLES, context_settings=CONTEXT)(_score.score)
 app.command(epilog=_kernel.EXAMPLES, context_settings=CONTEXT)(_kernel.kernel)
 app.command(epilog=_select.EXAMPLES, context_settings=CONTEXT)(_select.select)
 app.command(epilog=_cell.EXAMPLES, context_settings=CONTEXT)(_cell.cell)
+app.command(epilog=_reproduce.EXAMPLES, context_settings=CONTEXT)(_reproduce.reproduce)
 app.command(epilog=_export.EXAMPLES, context_settings=CONTEXT)(_export.export)
 for _name, _group in (("data", _data.app), ("table", _table.app), ("trust", _trust.app)):
     app.add_typer(_group, name=_name, context_settings=CONTEXT)

@@ -393,6 +393,32 @@ class LandscapeRow(File):
     variances: list[float | None]
 
 
+class ReproduceRow(File):
+    """One measurement of a claim."""
+
+    measure: str
+    seed: Count
+    values: dict[str, float]
+    seconds: Annotated[float, Field(ge=0)]
+
+
+class FindingPart(File):
+    """A claim with its verdict."""
+
+    claim: str
+    figure: float
+    interval: Annotated[list[float], Field(min_length=2, max_length=2)] | None
+    verdict: str
+    seeds: list[Count]
+
+
+class ReproduceResult(File):
+    """The findings of the last call on a folder of measurements."""
+
+    data: str
+    claims: list[FindingPart]
+
+
 class FindOptions(File):
     """The settings of a find."""
 
@@ -539,4 +565,5 @@ KINDS: Mapping[str, KindOfRun] = {
     "convergence": KindOfRun(WithSettings),
     "cell": KindOfRun(WithSettings, None, CellResult, CellCheckpoint),
     "find": KindOfRun(FindFile, None, FindResult),
+    "reproduce": KindOfRun(WithSettings, ReproduceRow, ReproduceResult),
 }

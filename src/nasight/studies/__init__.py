@@ -1,4 +1,4 @@
-"""Workflows that join the pillars: search by any method, explain, rank, retrain, compare, export, predict, report."""
+"""Workflows that join the pillars: search, find, explain, rank, retrain, compare, reproduce, export, predict."""
 
 from nasight.studies._adapted import AccuracyRow, AdaptedComparison, AdaptedRow, compare_adapted
 from nasight.studies._command import command_of
@@ -31,30 +31,51 @@ from nasight.studies.finding import (
     resume_find,
     time_text,
 )
+from nasight.studies.reproducing import (
+    CLAIMS,
+    Claim,
+    Finding,
+    InsideInterval,
+    Judgment,
+    NoViolation,
+    Reproduction,
+    Rule,
+    Within,
+    reproduce,
+)
 
 __all__ = [
+    "CLAIMS",
     "TRAIN_FREE_METHODS",
     "AccuracyRow",
     "AdaptedComparison",
     "AdaptedRow",
     "Answer",
     "CellRow",
+    "Claim",
     "ClusterStanding",
     "Comparison",
     "Difference",
     "Explanation",
     "Exportable",
+    "Finding",
+    "InsideInterval",
+    "Judgment",
     "Model",
     "ModelCard",
+    "NoViolation",
     "PlannedFind",
     "Point",
     "Prediction",
     "Protocol",
     "RankedSample",
     "Report",
+    "Reproduction",
+    "Rule",
     "Simulation",
     "Subject",
     "Trainable",
+    "Within",
     "command_of",
     "compare_adapted",
     "compare_cells",
@@ -68,6 +89,7 @@ __all__ = [
     "rank",
     "read_budget",
     "report",
+    "reproduce",
     "resolved",
     "resume",
     "resume_find",
