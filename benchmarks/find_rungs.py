@@ -7,13 +7,13 @@ schedule that a find of three minutes has on two cores, with two seeds, and for 
 cost: fewer epochs on all rows, all epochs on fewer rows, and ways between. All are judged by the same held-out rows of
 the training part; no test part and no table is read. Prints how each short schedule ranks the pool beside the long one,
 beside what the parameter count and chance do, and what races of equal cost end with: many cells on short rungs, or few
-on long ones. Every training is kept, so an interrupted benchmark resumes.
+on long ones. What was trained is kept in find_rungs_rows.json.gz beside the result, so an interrupted benchmark
+resumes.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -111,7 +111,7 @@ def report(name: str, cells: list[str], found: dict[Item, float], sizes: list[in
 
 
 def main() -> None:
-    flags = Flags(__doc__, "find_rungs", data="Fashion-MNIST and CIFAR-10", work="runs/find-rungs")
+    flags = Flags(__doc__, "find_rungs", data="Fashion-MNIST and CIFAR-10")
     flags.add_argument("--data", default="cifar-10,fashion-mnist")
     flags.add_argument("--cells", type=int, default=32, help="of the pool (default 32)")
     flags.add_argument("--workers", type=int, default=1)
@@ -127,7 +127,7 @@ def main() -> None:
         items: list[Item] = [(name, cell, *way, seed) for cell in cells for way, seed in schedules]
         with shared(data) as folder:
             work = partial(trained, folders={name: folder}, rows={name: rows})
-            place = Path(given.work_folder) / "trained.json"
+            place = given.out.with_name("find_rungs_rows.json.gz")
             found = dict(zip(items, kept(place, items, work, workers=given.workers, settings=rows), strict=True))
         count = space.parameters(data.inputs, 10)
         text, results[name] = report(name, cells, found, [count(space.parse(cell)) for cell in cells])
