@@ -6,23 +6,24 @@ GAEA-DARTS (ERM) on CIFAR-10, around a search of a minute (3,000 images of 16 x 
 three is made smaller and larger at a time. After each search 200 random cells are ordered by the architecture weights,
 by their accuracy with the shared weights and by their number of parameters, and compared with the test accuracy after
 200 epochs in DATA/nasbench201.csv.gz. --also takes larger searches that are there already, such as those of the presets
-`small` and `medium`: runs with the same settings are seeds of one row. Searches are run folders and what was ranked is
-kept: an interrupted benchmark resumes. Nothing is chosen by the table.
+`small` and `medium`; with --only-also nothing else is ranked. Runs with the same settings are seeds of one row. What
+was ranked is kept in rank_sizes_rows.json.gz beside the result, so an interrupted benchmark resumes, and later runs
+join the rows of earlier ones. Nothing is chosen by the table.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 from scipy import stats
 
-from _shared import Flags, mean_and_deviation, rank_correlation, save, search_or_resume
+from _shared import Flags, KeptRows, mean_and_deviation, rank_correlation, save, search_or_resume, spread
 from nasight.report import Panel, Series, panels_svg
 from nasight.searching import Run
 from nasight.studies import rank
+from nasight.tables import load as load_table
 
 BASE: dict[str, Any] = {
     "space": "nasbench201", "method": "gaea-darts", "objective": "erm", "data": "cifar-10", "threads": 1,
@@ -47,15 +48,13 @@ def name_of(settings: dict[str, Any]) -> str:
     )
 
 
-def ranked(run: Run, place: Path, folder: str | None, sample: int) -> dict[str, float | None]:
-    """Spearman's rho of every signal with the table, kept in the work folder."""
-    kept = place / f"{run.path.parent.name}-{run.path.name}-{sample}.json"
-    if not kept.exists():
-        found = rank(run, sample=sample, table="nasbench201", metrics=(), seed=SEED, data_folder=folder, device="cpu")
-        values = {name: rank_correlation(found.predictions[name], found.accuracies) for name in SIGNALS}
-        place.mkdir(parents=True, exist_ok=True)
-        kept.write_text(json.dumps(values))
-    return dict(json.loads(kept.read_text()))
+def ranked(run: Run, folder: str | None, sample: int) -> dict[str, Any]:
+    """Spearman's rho of every signal with the table, and what the search itself came to."""
+    found = rank(run, sample=sample, table="nasbench201", metrics=(), seed=SEED, data_folder=folder, device="cpu")
+    rho = {name: rank_correlation(found.predictions[name], found.accuracies) for name in SIGNALS}
+    table, cell = load_table(folder=folder), str(run.result["architecture"])
+    accuracy = float(table.column("c10_test200")[table.index(cell)])
+    return {"rho": rho, "seconds": run.result["seconds"], "cell": cell, "accuracy": accuracy}
 
 
 def interval(values: list[float]) -> tuple[float, float]:
@@ -68,15 +67,16 @@ def interval(values: list[float]) -> tuple[float, float]:
 
 def summary(rows: dict[str, dict[str, Any]]) -> str:
     """A row per size of search, with 95 % intervals over seeds."""
-    head = "| search | seeds | minutes | " + " | ".join(SIGNALS) + " |"
-    lines = [head, "|---|---|---|" + "---|" * len(SIGNALS)]
+    head = "| search | seeds | minutes | cells found, table, % | " + " | ".join(SIGNALS) + " |"
+    lines = [head, "|---|---|---|---|" + "---|" * len(SIGNALS)]
     for name, row in rows.items():
         cells = []
         for signal in SIGNALS:
             mean, half = interval([v for v in row["rho"][signal] if v is not None])
             cells.append(f"{mean:+.2f} ± {half:.2f}")
         minutes = sum(row["seconds"]) / len(row["seconds"]) / 60
-        lines.append(f"| {name} | {len(row['seconds'])} | {minutes:.1f} | " + " | ".join(cells) + " |")
+        found = spread(row["accuracy"])
+        lines.append(f"| {name} | {len(row['seconds'])} | {minutes:.1f} | {found} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 
@@ -101,28 +101,34 @@ def main() -> None:
     flags.add_argument("--first-seed", type=int, default=300)
     flags.add_argument("--sample", type=int, default=SAMPLE, help=f"cells that are ranked (default {SAMPLE})")
     flags.add_argument("--also", nargs="*", default=[], metavar="RUN", help="finished searches to rank too")
+    flags.add_argument("--only-also", action="store_true", help="search nothing")
     given = flags.read(seeds=1, sample=8)
     base = {**BASE, "examples": 100, "epochs": 1, "resolution": 8} if given.quick else BASE
     axes = {"epochs": [1]} if given.quick else AXES
     # The base is on every axis, and is searched once.
     grid = {name_of(how): how for axis, values in axes.items() for v in values for how in [{**base, axis: v}]}
-    runs: dict[str, list[Run]] = {name: [] for name in grid}
-    for seed in range(given.first_seed, given.first_seed + given.seeds):
+    kept = KeptRows(given.out.with_name("rank_sizes_rows.json.gz"))
+
+    def add(name: str, run: Run) -> None:
+        kept.put(json.dumps([name, run.settings.seed, given.sample]), ranked(run, given.data_folder, given.sample))
+        print(f"seed {run.settings.seed}: {name}", file=sys.stderr, flush=True)
+
+    for seed in range(given.first_seed, given.first_seed + given.seeds) if not given.only_also else ():
         for number, (name, how) in enumerate(grid.items()):
-            place = given.work_folder / f"{number}-{seed}"
-            runs[name].append(search_or_resume(place, data_folder=given.data_folder, seed=seed, **how))
-            print(f"seed {seed}: {name}", file=sys.stderr, flush=True)
-    for path in given.also:
-        run = Run(path)
-        settings = {key: getattr(run.settings, key) for key in ("size", "examples", "epochs", "resolution")}
-        runs.setdefault(name_of(settings), []).append(run)
-    rows = {}
-    for name, found in runs.items():
-        each = [ranked(run, given.work_folder / "ranked", given.data_folder, given.sample) for run in found]
-        rows[name] = {
-            "rho": {signal: [one[signal] for one in each] for signal in SIGNALS},
-            "seconds": [run.result["seconds"] for run in found],
-        }
+            if json.dumps([name, seed, given.sample]) not in kept.rows:
+                place = given.work_folder / f"{number}-{seed}"
+                add(name, search_or_resume(place, data_folder=given.data_folder, seed=seed, **how))
+    for run in map(Run, given.also):
+        add(name_of({key: getattr(run.settings, key) for key in ("size", "examples", "epochs", "resolution")}), run)
+    rows: dict[str, dict[str, Any]] = {}
+    for key, one in kept.rows.items():
+        name, _, sample = json.loads(key)
+        if sample == given.sample:
+            row = rows.setdefault(name, {"rho": {signal: [] for signal in SIGNALS}, "seconds": [], "accuracy": []})
+            for signal in SIGNALS:
+                row["rho"][signal].append(one["rho"][signal])
+            row["seconds"].append(one["seconds"])
+            row["accuracy"].append(one["accuracy"])
     text = summary(rows)
     print(text)
     save(given, rows, table=text, figure=figure(rows))
