@@ -1,9 +1,19 @@
 """The code in the documents runs."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from nasight.data import FORMATS
+from nasight.kernels import SCORES
+from nasight.registry import Registry
+from nasight.report import SECTIONS
+from nasight.searching import METHODS
+from nasight.spaces import SPACES
+from nasight.tables import TABLES
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -14,7 +24,21 @@ BLOCKS = [
 ]
 
 
+REGISTRIES: tuple[Registry[Any], ...] = (SPACES, METHODS, SCORES, TABLES, FORMATS, SECTIONS)
+
+
+@pytest.fixture
+def as_before() -> Iterator[None]:
+    """What a page registers is forgotten afterwards: other tests in this process know the built-in names alone."""
+    known = [set(registry) for registry in REGISTRIES]
+    yield
+    for registry, names in zip(REGISTRIES, known, strict=True):
+        for name in set(registry) - names:
+            registry.remove(name)
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("as_before")
 @pytest.mark.parametrize("block", BLOCKS)
 def test_a_python_block_runs_as_it_stands(block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
