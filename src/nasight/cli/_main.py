@@ -74,6 +74,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; never returns."""
     with _one_voice():
         status = _status(arguments)
+    if os.environ.get("WORLD_SIZE", "1") != "1":
+        from nasight.compute import end_rank
+
+        end_rank(status)
     sys.exit(status)
 
 

@@ -19,7 +19,7 @@ from nasight.compute._device import (
 from nasight.compute._executors import cores, map_resumable, process_pool, worker_count
 from nasight.compute._packed import shipped
 from nasight.compute._precision import LossScale, autocast, check_precision
-from nasight.compute._ranks import ALONE, Poll, Ranks, by_itself, current_ranks, everywhere, world
+from nasight.compute._ranks import ALONE, Poll, Ranks, by_itself, current_ranks, end_rank, everywhere, world
 from nasight.compute._slices import RunningStatistics, Slice, Slices
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "device_count",
     "double",
     "double_zeros",
+    "end_rank",
     "everywhere",
     "fits",
     "has_double",

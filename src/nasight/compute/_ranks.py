@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -222,6 +223,21 @@ def _join(dist: Any) -> None:
 def _leave(dist: Any) -> None:
     if dist.is_initialized():
         dist.destroy_process_group()
+
+
+def end_rank(status: int) -> None:
+    """End this process if it has joined other ranks; otherwise do nothing.
+
+    What is registered for the end runs, but the interpreter is not taken down: a thread of gloo that asks for it in
+    that moment would abort a process whose work is done.
+    """
+    dist = sys.modules.get("torch.distributed")
+    if dist is None or not dist.is_available() or not dist.is_initialized():
+        return
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 class Poll:
