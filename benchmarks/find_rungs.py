@@ -49,16 +49,21 @@ def pool(space: Space, number: int, inputs: tuple[int, ...]) -> list[str]:
     return list(dict.fromkeys(space.format(arch) for arch in (*drawn[: number // 2], *large)))
 
 
-def trained(item: Item, folders: dict[str, str], rows: dict[str, int]) -> float:
-    """Held-out accuracy of a cell after a schedule."""
+def request_of(item: Item, rows: dict[str, int]) -> Request:
+    """The training that an item means."""
     name, cell, epochs, share, seed = item
     space, (longest, changes) = load_space("nasbench201", none=False), SETS[name]
-    request = Request(
+    return Request(
         cell, "space", max(1, round(epochs * longest)), seed, Recipe(augmentation=changes),
         examples=max(64, round(share * rows[name])), validation=JUDGED,
         size=tuple(sorted((space.train_size("tiny") or {}).items())), batch_size=64,
     )  # fmt: skip
-    outcome = Trainings({"space": space}, folders[name])(request)
+
+
+def trained(item: Item, folders: dict[str, str], rows: dict[str, int]) -> float:
+    """Held-out accuracy of a cell after a schedule."""
+    space = load_space("nasbench201", none=False)
+    outcome = Trainings({"space": space}, folders[item[0]])(request_of(item, rows))
     return float("nan") if outcome is None else float(outcome.accuracy)
 
 

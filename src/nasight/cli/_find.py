@@ -82,7 +82,15 @@ def find(
     ] = None,
     target: Annotated[
         str | None,
-        option("What is found will be trained later with this preset: limits count at its size.", group=LENGTH),
+        option("The training that is meant in the end, by its preset: limits count at its size.", group=LENGTH),
+    ] = None,
+    shares: Annotated[
+        str | None,
+        option(
+            "Of the budget, for some of recipe, propose, race and answer; the others divide the rest.",
+            metavar="race=0.5,recipe=0.05",
+            group=LENGTH,
+        ),
     ] = None,
     class_weights: Annotated[
         str | None, option("balanced: every class counts alike in the loss.", metavar="balanced", group=WHAT)
@@ -131,6 +139,10 @@ def find(
                 budget=budget,
                 space=space,
                 method=method,
+                target=target,
+                shares=shares,
+                max_params=max_params,
+                max_latency=max_latency,
                 seed=seed,
                 workers=workers,
                 executor=executor,
@@ -145,9 +157,9 @@ def find(
                 "--label": label, "--task": task, "--class-weights": class_weights, "--metric": metric,
                 "--method": method, "--trainings": trainings, **({} if is_code(space) else {"--space": space}),
                 **({} if is_code(baseline) else {"--baseline": baseline}),
-                "--target": target, "--max-params": max_params, "--max-latency": max_latency, "--out": out,
-                "--resolution": resolution, "--fit": fit, "--augment": augment, "--strict": strict or None,
-                "--precision": precision,
+                "--target": target, "--shares": shares, "--max-params": max_params, "--max-latency": max_latency,
+                "--out": out, "--resolution": resolution, "--fit": fit, "--augment": augment,
+                "--strict": strict or None, "--precision": precision,
             }  # fmt: skip
             if given := [name for name, value in fixed.items() if value is not None]:
                 raise RequestError(f"{given[0]} cannot change with --resume: a find keeps what it was asked for")
@@ -173,6 +185,7 @@ def find(
                 space=space,
                 baseline=baseline,
                 target=target,
+                shares=shares,
                 max_params=max_params,
                 max_latency=max_latency,
                 trainings=trainings,
@@ -264,8 +277,15 @@ def summary(answer: Answer) -> str:
         "their size",
         f"  run          {r['run']}",
         *([f"  page         {r['page']}"] if r.get("page") else []),
+        *([f"  warning      it may only start fast: {r['shallow']}"] if r.get("shallow") else []),
+        *([f"  target       {says}"] if (says := r["target"].get("says")) else []),
         "",
         f"Use it: nasight predict {quote(str(r['run']))} FILES",
+        *(
+            [f"Train it as meant: nasight train {quote(str(r['run']))} --preset {r['target']['preset']}"]
+            if says
+            else []
+        ),
     ]
     return "\n".join(lines)
 

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = examples(
     "nasight train runs/a --seeds 3 --preset tiny",
+    "nasight train runs/find --max-params 200k --preset small",
     "nasight train --resume runs/a/train/tiny/seed-0 --lr 0.01",
     "nasight train --space darts --arch DARTS_V2 --data cifar-10 --preset paper --out runs/v2",
 )
@@ -55,7 +56,9 @@ EXAMPLES = examples(
 
 def train(
     context: typer.Context,
-    run: Annotated[str | None, typer.Argument(help="A finished search: retrain what it found, on its data.")] = None,
+    run: Annotated[
+        str | None, typer.Argument(help="A finished search or find: train what it found, on its data.")
+    ] = None,
     space: Annotated[
         str | None,
         option("Without RUN: a space by name, or FILE.py:NAME; with RUN: the code it was made with.", group=WHAT),
@@ -69,9 +72,13 @@ def train(
     label: Annotated[str | None, setting(TrainOptions, "label")] = None,
     task: Annotated[str | None, setting(TrainOptions, "task")] = None,
     preset: Annotated[
-        str,
-        choice("tiny, small or paper (darts: imagenet too): size, epochs and learning rates together.", group=LENGTH),
-    ] = "small",
+        str | None,
+        option(
+            "tiny, small or paper (darts: imagenet too): size, epochs and learning rates together (default: small; "
+            "of a find its target, or its own size).",
+            group=LENGTH,
+        ),
+    ] = None,
     seeds: Annotated[int, choice("Train this many times, with seeds from --seed on.", metavar="N", group=LENGTH)] = 3,
     epochs: Annotated[int | None, setting(TrainOptions, "epochs")] = None,
     examples: Annotated[str | None, setting(TrainOptions, "examples")] = None,
@@ -98,6 +105,14 @@ def train(
     metric: Annotated[str | None, setting(TrainOptions, "metric")] = None,
     auxiliary: Annotated[bool | None, setting(TrainOptions, "auxiliary", "--auxiliary/--no-auxiliary")] = None,
     drop_path: Annotated[float | None, setting(TrainOptions, "drop_path")] = None,
+    max_params: Annotated[
+        str | None,
+        option("Of a find: the best of its race with at most this many parameters.", metavar="300k", group=WHAT),
+    ] = None,
+    max_latency: Annotated[
+        str | None,
+        option("Of a find: the best of its race within MS milliseconds per example.", metavar="MS", group=WHAT),
+    ] = None,
     seed: Annotated[int, choice("The first seed.", group=MACHINE)] = 0,
     seed_list: Annotated[str | None, option("These seeds instead.", metavar="0,1,2", group=MACHINE)] = None,
     workers: Annotated[
@@ -143,6 +158,8 @@ def train(
         preset=preset,
         label=label,
         task=task,
+        max_params=max_params,
+        max_latency=max_latency,
         **given(layers=layers),
     )
     settings: dict[str, Any] = given(
@@ -166,12 +183,13 @@ def train(
         validation=validation,
         precision=precision,
     )
-    settings = {**what.published, **settings, "size": given(channels=channels, cells=cells, width=width)}
+    size = {**what.published.get("size", {}), **given(channels=channels, cells=cells, width=width)}
+    settings = {**what.published, **settings, "size": size}
     numbers = _seeds(seeds, seed, seed_list)
     for place in sorted(Path(what.out).glob("*/seed-*")):
         if (note := moved(place, device)) is not None:
             typer.echo(f"{place.name}: {note}", err=True)
-    resolved = settings_for(what.space, preset, **{k: v for k, v in settings.items() if k != "metric"})
+    resolved = settings_for(what.space, what.preset, **{k: v for k, v in settings.items() if k != "metric"})
     judge = "test" if resolved.validation == "test" and what.data.test_y is not None else "held out"
     try:
         units = what.data.task.with_own(None, metric).units
@@ -181,7 +199,7 @@ def train(
                 what.arch,
                 what.data,
                 seeds=numbers,
-                preset=preset,
+                preset=what.preset,
                 out=what.out,
                 executor=executor,
                 workers=workers,

@@ -144,6 +144,12 @@ class RunFolder:
             raise RequestError(f"{folder.path} is a {about.get('kind')!r} run, not a {kind!r} run")
         return folder
 
+    @property
+    def kind(self) -> str | None:
+        """The kind of run that is there; None where there is none."""
+        self._mend()
+        return str(self.about["kind"]) if (self.path / ABOUT).is_file() else None
+
     def _mend(self) -> None:
         if _aside.is_aside(self.path):
             lock = acquire(self.path)

@@ -36,6 +36,14 @@ class PlanPart(File):
     scored: Count
     recipe_epochs: Count
     seconds: dict[str, float] = Field(default_factory=dict)
+    rung_rows: Annotated[list[Size], Field(max_length=64)] = Field(default_factory=list)
+    size: dict[str, Size] = Field(default_factory=dict)
+    search_rows: Size | None = None
+
+
+class SizePart(File):
+    size: dict[str, Size]
+    epochs: Size | None
 
 
 class RowsPart(File):
@@ -58,7 +66,8 @@ KINDS: Mapping[str, TypeAdapter[Any]] = {
     "plan": TypeAdapter(PlanPart),
     "training": TypeAdapter(OutcomePart | None),
     "scores": TypeAdapter(dict[str, float]),
-    "search": TypeAdapter(Count),
+    "search": TypeAdapter(Annotated[list[Size], Field(min_length=2, max_length=2)]),
+    "size": TypeAdapter(SizePart),
     "epochs": TypeAdapter(Count),
     "places": TypeAdapter(Count),
     "began": TypeAdapter(Seconds),

@@ -442,6 +442,7 @@ class FindOptions(File):
     augment: str | None = None
     class_weights: str | None = None
     precision: str = "32"
+    shares: dict[str, Annotated[float, Field(gt=0, lt=1)]] = {}
 
 
 class FindFile(WithData):

@@ -21,7 +21,7 @@ from nasight.runs import RunFolder, named_again, read_object, write_atomic
 from nasight.searching import read_settings
 from nasight.spaces import Space, multiply_adds
 from nasight.spaces import load as load_space
-from nasight.studies._train import asked_for
+from nasight.studies._asked import asked_for
 from nasight.training import kept_settings, load_trained, parts, settings_for
 
 Statistics = tuple[Sequence[float], Sequence[float]]

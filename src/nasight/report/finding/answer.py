@@ -89,6 +89,10 @@ class FoundValues:
     """Further figures of the network that is taken, a line each."""
     warning: str | None = None
     """What to know about its score, such as that the most frequent class would score as high."""
+    target: str | None = None
+    """Whether the training that is meant in the end was reached; None: the find's own is meant."""
+    shallow: str | None = None
+    """What to know of a winner whose cell is shallow."""
 
     @property
     def same(self) -> bool:
@@ -236,6 +240,8 @@ TEMPLATE = """
   </div>
   <div>
     <h2>Take {{ values.taken.name }}</h2>
+    {% if values.target %}<p class="note">Target: {{ values.target }}.</p>{% endif %}
+    {% if values.shallow %}<p class="note">It may only start fast: {{ values.shallow }}.</p>{% endif %}
     {% if values.warning %}<p class="note">{{ values.warning[:1]|upper }}{{ values.warning[1:] }}.</p>{% endif %}
     <p>{{ "It" if values.taken.parameters else "The best network" }} is trained:
     <span class="code">{{ values.trained }}</span>, the first of {{ values.taken.accuracies|length }}

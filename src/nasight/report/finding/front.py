@@ -57,7 +57,7 @@ class FrontValues:
     epochs: int
     """Of the last rung."""
     take: str
-    """A line of Python that takes a point within limits."""
+    """The command that trains a point within limits."""
     units: Units = field(default_factory=Units)
     """In which scores are written."""
 

@@ -7,6 +7,7 @@ from nasight.studies.finding._page import find_page
 from nasight.studies.finding._plan import Plan, Speed, plan
 from nasight.studies.finding._plan_only import PlannedFind, find_plan
 from nasight.studies.finding._race import Agreement, Candidate, Entry, Outcome, Race
+from nasight.studies.finding._settings import with_test_part
 from nasight.studies.finding._simulated import FindPolicy, TableFind
 from nasight.studies.finding._work import Recipe, Request, Trainings, shared
 
@@ -37,4 +38,5 @@ __all__ = [
     "resume_find",
     "shared",
     "time_text",
+    "with_test_part",
 ]

@@ -19,7 +19,7 @@ from nasight.runs import RunFolder
 from nasight.spaces import Space
 from nasight.studies._model import Model
 from nasight.studies._model_folder import load_model
-from nasight.studies.finding._race import Outcome
+from nasight.studies.finding._race import Outcome, rank_sums
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,10 @@ class Answer:
         ]
         if not fits:
             raise RequestError(f"no architecture of the race in {self.path} is within these limits")
-        return max(fits, key=lambda p: (p.accuracy, -p.parameters))
+        accuracies = [p.accuracy for p in fits]
+        by_size = self.result["race"].get("by_size", False)
+        merits = rank_sums(accuracies, [p.parameters for p in fits]) if by_size else accuracies
+        return max(zip(merits, fits, strict=True), key=lambda of: (of[0], of[1].accuracy, -of[1].parameters))[1]
 
     @property
     def network(self) -> nn.Module:

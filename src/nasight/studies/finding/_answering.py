@@ -15,7 +15,8 @@ from nasight.studies.finding._answer import Difference, Point, difference, front
 from nasight.studies.finding._leg import Leg
 from nasight.studies.finding._names import SPACE, shown, split_name
 from nasight.studies.finding._plan import PER_TRAINING, SEEDS, taught_rows
-from nasight.studies.finding._race import Candidate, Outcome, Race
+from nasight.studies.finding._race import Agreement, Candidate, Outcome, Race
+from nasight.studies.finding._shallow import shallow_winner
 from nasight.studies.finding._work import BOOSTING, Request
 
 FIRST_SEED = 1_000
@@ -75,7 +76,8 @@ def _affordable_epochs(leg: Leg, race: Race, winner: Candidate, baseline: Candid
     epoch = sum(leg.plan.examples * max(t - PER_TRAINING, 0.3 * t) / passes for t in took)
     rounds = math.ceil(2 * SEEDS / leg.f.count) / (2 * SEEDS)
     usable = ANSWERED * leg.left() - rounds * 2 * SEEDS * PER_TRAINING
-    return max(leg.plan.rungs[0], min(2 * leg.plan.epochs, int(usable / (rounds * SEEDS * epoch))))
+    most = 2 * leg.plan.epochs if leg.epochs is None else leg.epochs
+    return max(leg.plan.rungs[0], min(most, int(usable / (rounds * SEEDS * epoch))))
 
 
 def _result(
@@ -133,19 +135,41 @@ def _result(
         "recipes": [{**asdict(recipe), "accuracy": accuracy} for recipe, accuracy in leg.tried],
         "race": _told_race(leg, race),
         "front": [asdict(point) for point in _front(leg, race)],
-        "target": _target(leg, epochs),
+        "target": _target(leg, race, epochs),
+        "shallow": shallow_winner(leg.space, race, winner),
         "searches": [f"searches/{leg.number}-{k}" for k in range(leg.plan.searches)],
         "legs": leg.number + 1,
     }
     return {**result, "sentence": sentence(result)}
 
 
-def _target(leg: Leg, epochs: int) -> dict[str, Any]:
-    """The training that was meant, and whether the answer was decided by it."""
-    size = {"epochs": epochs, "size": dict(leg.s.size), "examples": leg.plan.examples}
+def _target(leg: Leg, race: Race, epochs: int) -> dict[str, Any]:
+    """The training that was meant, whether the answer was decided by it, and if not, by what."""
+    decided = {"epochs": epochs, "size": dict(leg.f.size), "examples": leg.plan.examples}
     if leg.s.target is None:
-        return {"preset": None, **size, "reached": True}
-    return {"preset": leg.s.target, "decided_at": size, "size": leg.f.limit_size, "reached": False}
+        return {"preset": None, **decided, "reached": True}
+    meant = {"epochs": leg.space.train_settings[leg.s.target].get("epochs"), "size": leg.f.limit_size}
+    reached = leg.epochs == epochs and leg.plan.examples == len(leg.data.train_y)
+    target = {"preset": leg.s.target, **meant, "decided_at": decided, "reached": reached}
+    return {**target, "says": _target_text(target, race.agreements)}
+
+
+def _target_text(target: Mapping[str, Any], agreements: Sequence[Agreement]) -> str:
+    """Whether the target was reached; else what decided, and how well such trainings agree with each other."""
+
+    def training(of: Mapping[str, Any]) -> str:
+        return ", ".join([f"{of['epochs']} epochs", *(f"{name} {value}" for name, value in of["size"].items())])
+
+    if target["reached"]:
+        return f"the preset {target['preset']} was trained as it is meant ({training(target)})"
+    told = "there was time for one length only, so nobody knows how well they predict longer ones"
+    if agreements:
+        last = agreements[-1]
+        told = f"shorter ones agree with the longest of the race at tau {last.tau:.2f} ({last.candidates} candidates)"
+    return (
+        f"the preset {target['preset']} ({training(target)}) was not reached: trainings of "
+        f"{training(target['decided_at'])} decided, and in the race size as much as accuracy; {told}"
+    )
 
 
 def _told_race(leg: Leg, race: Race) -> dict[str, Any]:
@@ -170,6 +194,7 @@ def _told_race(leg: Leg, race: Race) -> dict[str, Any]:
         "lines": lines,
         "agreements": [asdict(a) for a in race.agreements],
         "seed_deviation": race.seed_deviation(),
+        "by_size": race.by_size,
     }
 
 

@@ -64,17 +64,23 @@ class Context:
             self.spaces[OWN] = FixedSpace.from_file(baseline)
         elif baseline is not None:
             self.spaces[OWN] = FixedSpace(baseline)
-        self.counts = space.parameters(data.inputs, data.n_classes, **self.limit_size)
-        self.latencies = Latency(space, data.inputs, data.n_classes, self.limit_size)
-        self.allowed_known: dict[Architecture, bool] = {}
+        self.take_size(settings.size)
         self.seen: list[tuple[Request, Outcome]] = []
         """Trainings of this process and those that the journal has of before."""
+
+    def take_size(self, size: Mapping[str, int]) -> None:
+        """Train networks of this size from now on, and count parameters and milliseconds at it, or at the target's."""
+        self.size = dict(size)
+        inputs, classes = self.data.inputs, self.data.n_classes
+        self.counts = self.space.parameters(inputs, classes, **self.limit_size)
+        self.latencies = Latency(self.space, inputs, classes, self.limit_size)
+        self.allowed_known: dict[Architecture, bool] = {}
 
     @property
     def limit_size(self) -> dict[str, int]:
         """The size at which parameters are counted: that of the later training, or of the find's own."""
         size = None if self.s.target is None else self.space.train_size(self.s.target)
-        return dict(size or self.s.size)
+        return dict(size or self.size)
 
     def open(self, stack: ExitStack) -> None:
         """Take the folder's lock and start the processes; both end with the stack."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -25,7 +25,7 @@ from nasight.studies.finding._budget import read_budget
 from nasight.studies.finding._context import Context, Event
 from nasight.studies.finding._finder import run_find
 from nasight.studies.finding._journal import Journal
-from nasight.studies.finding._settings import FindSettings, with_test_part
+from nasight.studies.finding._settings import FindSettings, read_shares, with_test_part
 
 DEFAULT_SPACES = ("nasbench201", "mlp")
 """For images, and for vectors."""
@@ -43,6 +43,7 @@ def find(
     space: str | Space | nn.Module | Callable[[], nn.Module] | None = None,
     baseline: str | Callable[[], nn.Module] | None = None,
     target: str | None = None,
+    shares: str | Mapping[str, float] | None = None,
     max_params: int | str | None = None,
     max_latency: float | str | None = None,
     trainings: int | None = None,
@@ -74,7 +75,10 @@ def find(
     space : a space by name, a `Space`, or a model with `Choice`s; NAS-Bench-201 for images and mlp for vectors.
     baseline : what to compare with: FILE.py:NAME, or a function that makes a model. The space's reference
         architecture and a plain network are compared with in any case, and the best of them is the baseline.
-    target : the preset of a later training: limits are counted at its size.
+    target : the preset of the training that is meant in the end: limits are counted at its size. Where the budget does
+        not reach it, size counts as much as accuracy in the race, and the answer says what decided.
+    shares : of the budget, such as "race=0.5,recipe=0.05", for "recipe", "propose", "race" and "answer"; parts that are
+        not named divide the rest.
     max_params, max_latency : limits that hold for every candidate, such as "300k" and milliseconds per example.
     trainings : a budget in trainings in place of time, so that no clock plays a role.
     epochs : of the trainings that answer, with a budget in trainings.
@@ -133,6 +137,7 @@ def find(
         augment=checked_augment(augment, dataset) if isinstance(augment, str) else None,
         class_weights=class_weights,
         precision=precision,
+        shares=read_shares(shares),
     )
     about = {"settings": asdict(settings), "data": DataRecord.of(loaded).to_dict(), **own.about()}
     code = [name, settings.baseline]

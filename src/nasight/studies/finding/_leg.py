@@ -15,7 +15,7 @@ from nasight.reproducible import generator_for
 from nasight.studies.finding._budget import Budget
 from nasight.studies.finding._context import Context
 from nasight.studies.finding._names import SPACE
-from nasight.studies.finding._plan import JUDGE_SHARE, JUDGING, PER_TRAINING, SHARES, Plan, taught_rows
+from nasight.studies.finding._plan import JUDGE_SHARE, JUDGING, PER_TRAINING, Plan, taught_rows
 from nasight.studies.finding._propose import Proposal, at_random
 from nasight.studies.finding._race import Candidate, Race
 from nasight.studies.finding._work import BOOSTING, Recipe, Request, read_architecture
@@ -43,6 +43,8 @@ class Leg:
         self.plan: Plan
         self.recipe: Recipe
         self.tried: list[tuple[Recipe, float | None]]
+        self.epochs: int | None = None
+        """Of the target, where the budget reaches it."""
         self.mutated: int
         """Places of the first rung that mutations of the leaders will take."""
 
@@ -73,7 +75,7 @@ class Leg:
         final: bool = False,
     ) -> Request:
         """A training with the rows of a rung, or with all that the plan has."""
-        sizes = tuple(sorted(self.s.size.items())) if key == SPACE else ()
+        sizes = tuple(sorted(self.f.size.items())) if key == SPACE else ()
         plan = getattr(self, "plan", None)
         examples = None if plan is None else plan.examples if rung is None else plan.rows(rung)
         place = None
@@ -127,8 +129,9 @@ class Leg:
 
     def until(self, stage: str) -> float:
         """Seconds until this stage should have ended, of those that were left when the plan was made."""
-        order = list(SHARES)
-        after = sum(SHARES[name] for name in order[order.index(stage) + 1 :])
+        shares = self.s.all_shares
+        order = list(shares)
+        after = sum(shares[name] for name in order[order.index(stage) + 1 :])
         return self.left() - after * float(self.journal[f"planned {self.number}"])
 
     def row_seconds(self) -> float:

@@ -94,6 +94,8 @@ def _answer(find: FinishedFind) -> FoundValues:
         units=Units.of(result),
         figures=figure_lines(result["figures"]) if result.get("figures") else (),
         warning=majority_warning(result.get("figures") or {}),
+        target=result["target"].get("says"),
+        shallow=result.get("shallow"),
     )
 
 
@@ -155,7 +157,7 @@ def _front(find: FinishedFind) -> FrontValues | None:
     return FrontValues(
         points=[*points, *(_outside(find, c, c.reached) for c in controls if c.reached is not None)],
         epochs=find.rungs[-1],
-        take=f"nasight.studies.finding.Answer({str(find.path)!r}).within(max_params={points[0].parameters})",
+        take=f"nasight train {quote(str(find.path))} --max-params {points[0].parameters}",
         units=Units.of(find.result),
     )
 
@@ -248,7 +250,7 @@ def _untried(find: FinishedFind) -> UntriedValues:
         fewest=min(find.rung_rows, default=None),
         judged_rows=find.judging_rows(test=False),
         test_rows=find.judging_rows(test=True),
-        size=find.settings["size"],
+        size=target.get("decided_at", target)["size"],
         target=target["preset"],
         target_size=target["size"],
         longest=max(find.rungs),
@@ -284,7 +286,7 @@ def _work(find: FinishedFind, plan: Plan) -> dict[str, str]:
     sides = "the baseline" if find.same else "winner and baseline"
     return {
         "recipe": f"{recipes} trainings of {plan.recipe_epochs} epochs" if recipes else "kept from an earlier leg",
-        "propose": f"{plan.searches} searches of {plan.search_epochs} epochs, {plan.scored} architectures scored",
+        "propose": f"{plan.searches} searches of {plan.search_text}, {plan.scored} architectures scored",
         "race": f"{', '.join(rungs)}, with {len(find.candidates) - len(find.rivals)} controls",
         "answer": f"{sides}, {len(result['accuracies'])} seeds of {_of(result['epochs'], plan.epochs)} epochs",
     }

@@ -21,6 +21,8 @@ FEWEST_ROWS = 400
 LEAST_RUNG = 6
 """Epochs of the shortest whole schedule; a rung that has time for fewer has fewer rows (`benchmarks/find_rungs.py`)."""
 NARROWING = 3
+LEAST_SEARCH = 4
+"""Epochs of the shortest search; one that has time for fewer has fewer rows."""
 CHEAPER = 0.7
 """A rung costs at most so much of the next one, or is left out."""
 FEWEST_RACED = 4
@@ -74,6 +76,10 @@ class Plan:
     seconds: Mapping[str, float] = field(default_factory=dict)
     rung_rows: tuple[int, ...] = ()
     """Rows that the trainings of each rung learn from; empty: as many as there are, up to `examples`."""
+    size: Mapping[str, int] = field(default_factory=dict)
+    """Of the networks; empty where the space has no sizes."""
+    search_rows: int | None = None
+    """Rows of the searches; None: `examples`."""
 
     def rows(self, rung: int) -> int:
         """The rows of a rung."""
@@ -83,6 +89,11 @@ class Plan:
     def recipe_rung(self) -> int:
         """The rung whose rows the trainings of the recipe have: the one before the last, where there are several."""
         return max(0, len(self.rungs) - 2)
+
+    @property
+    def search_text(self) -> str:
+        """The length of the searches in words."""
+        return rung_text(self.search_epochs, self.search_rows or self.examples, self.examples)
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -101,14 +112,18 @@ class Plan:
         names = {"recipe": "recipe", "propose": "proposals", "race": "race", "answer": "answer"}
         what = {
             "recipe": f"{GRID} trainings of the baseline, {self.recipe_epochs} epochs each",
-            "propose": f"{self.searches} searches of {self.search_epochs} epochs, {self.scored} architectures scored",
+            "propose": f"{self.searches} searches of {self.search_text}, {self.scored} architectures scored",
             "race": ", ".join(f"{n} x {self.rung_text(i)}" for i, n in enumerate(self.places)),
             "answer": f"winner and baseline, {SEEDS} seeds of {self.epochs} epochs each",
         }
+        sizes = ", ".join(f"{name} {value}" for name, value in self.size.items())
         return [
-            f"  {names[part]:<12} {time_text(self.seconds[part]):>12}   {what[part]}"
-            for part in names
-            if part in self.seconds
+            *(
+                f"  {names[part]:<12} {time_text(self.seconds[part]):>12}   {what[part]}"
+                for part in names
+                if part in self.seconds
+            ),
+            *([f"  {'networks':<12} {'':>12}   {sizes}"] if sizes else []),
         ]
 
 
@@ -121,6 +136,7 @@ def plan(
     classes: int,
     spent: float = 0.0,
     shares: Mapping[str, float] = SHARES,
+    most_epochs: int = MOST_EPOCHS,
 ) -> Plan:
     """The plan for a budget of seconds; one that is too small for anything useful says what the least is.
 
@@ -133,10 +149,11 @@ def plan(
     classes : classes there are.
     spent : seconds of the budget that went into loading and measuring.
     shares : of the budget, see `SHARES`.
+    most_epochs : of the trainings that answer.
     """
     work = workers * SLACK * seconds  # seconds of one process
     least_rows = min(rows, max(FEWEST_ROWS, 20 * classes))
-    each = shares["answer"] * work / (2 * SEEDS) - PER_TRAINING
+    each = training_seconds(seconds, workers, shares["answer"])
     per_row = speed.train
     if each < FEWEST_EPOCHS * least_rows * per_row:
         least = 2 * SEEDS * (FEWEST_EPOCHS * least_rows * per_row + PER_TRAINING) / shares["answer"] / workers
@@ -146,7 +163,7 @@ def plan(
             f"the least is about {time_text(math.ceil(1.02 * least / SLACK + spent))}"
         )
     examples = min(rows, int(each / (FEWEST_EPOCHS * per_row)))
-    epochs = max(FEWEST_EPOCHS, min(MOST_EPOCHS, int(each / (examples * per_row))))
+    epochs = max(FEWEST_EPOCHS, min(most_epochs, int(each / (examples * per_row))))
     taught, judging = taught_rows(rows, examples), JUDGING * JUDGE_SHARE * rows
     rungs, rung_rows = _rungs(epochs, taught, min(taught, least_rows))
     costs = [(e * r + judging) * per_row + PER_TRAINING for e, r in zip(rungs, rung_rows, strict=True)]
@@ -157,18 +174,38 @@ def plan(
     places = tuple(max(2, min(MOST_PLACES // NARROWING**i, int(count))) for i, count in enumerate(counts))
     searches = workers if seconds < 1_800 else 2 * workers
     propose = shares["propose"] * work
-    search_epochs = max(2, min(50, int(0.8 * propose / searches / (examples * speed.search))))
+    search_epochs, search_rows = search_length(0.8 * propose / searches / speed.search, examples, least_rows)
     scored = max(0, min(1_000, int(0.2 * propose / max(speed.score, 1e-6))))
     recipe = max(0, len(rungs) - 2)
     recipe_epochs = rungs[recipe]
     tried = (recipe_epochs * rung_rows[recipe] + judging) * per_row + PER_TRAINING
     expected = {
         "recipe": GRID * tried / workers,
-        "propose": (searches * search_epochs * examples * speed.search + scored * speed.score) / workers,
+        "propose": (searches * search_epochs * search_rows * speed.search + scored * speed.score) / workers,
         "race": sum((n + c) * cost for n, c, cost in zip(places, beside, costs, strict=True)) / workers,
         "answer": 2 * SEEDS * (epochs * examples * per_row + PER_TRAINING) / workers,
     }
-    return Plan(examples, epochs, rungs, places, searches, search_epochs, scored, recipe_epochs, expected, rung_rows)
+    return Plan(
+        examples, epochs, rungs, places, searches, search_epochs, scored, recipe_epochs, expected, rung_rows,
+        search_rows=search_rows,
+    )  # fmt: skip
+
+
+def search_length(passes: float, rows: int, least_rows: int, most_epochs: int = 50) -> tuple[int, int]:
+    """Epochs and rows of a search that passes so many rows through the supernet.
+
+    >>> search_length(90_000, 8_000, 400), search_length(20_000, 8_000, 400)
+    ((11, 8000), (4, 5000))
+    """
+    epochs = min(most_epochs, int(passes / rows))
+    if epochs >= LEAST_SEARCH:
+        return epochs, rows
+    return LEAST_SEARCH, max(min(rows, least_rows), int(passes / LEAST_SEARCH))
+
+
+def training_seconds(seconds: float, workers: int, share: float) -> float:
+    """Seconds of one process for each training of the answer, of a budget of which it has this share."""
+    return share * workers * SLACK * seconds / (2 * SEEDS) - PER_TRAINING
 
 
 def _rungs(epochs: int, rows: int, least_rows: int) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -12,7 +12,7 @@ from nasight.spaces import ModuleSpace
 from nasight.studies._explain import explain
 from nasight.studies.finding._leg import FEWEST_PLACES, Leg
 from nasight.studies.finding._names import SPACE
-from nasight.studies.finding._plan import Speed
+from nasight.studies.finding._plan import FEWEST_ROWS, Speed, rung_text, search_length
 from nasight.studies.finding._propose import (
     Proposal,
     at_random,
@@ -60,14 +60,14 @@ def proposals(leg: Leg, race: Race) -> list[Candidate]:
 def _searched(leg: Leg) -> list[Run]:
     place = leg.f.folder.path / "searches"
     row = method_row(leg.s.method)
-    epochs = int(leg.decide("search epochs", lambda: _search_epochs(leg)))
+    epochs, rows = leg.decide("search length", lambda: _search_length(leg))
     requests = [
         SearchRequest(
             str(place / f"{leg.number}-{k}"),
             {
                 "method": row.name,
                 "epochs": epochs,
-                "examples": leg.plan.examples,
+                "examples": rows,
                 "size": dict(leg.s.search_size),
                 "seed": leg.seed + k,
                 "threads": 1,
@@ -80,22 +80,23 @@ def _searched(leg: Leg) -> list[Run]:
         )
         for k in range(leg.plan.searches)
     ]
-    leg.tell_proposer(f"{len(requests)} searches of {epochs} epochs")
+    leg.tell_proposer(f"{len(requests)} searches of {rung_text(epochs, rows, leg.plan.examples)}")
     folders = leg.f.workers.search(leg.f.searches, requests)
     space = leg.space if isinstance(leg.f.spaces[SPACE], ModuleSpace) else None
     runs = [Run(folder, space=space) for folder in folders]
     return [run for run in runs if not run.result.get("unusable")]
 
 
-def _search_epochs(leg: Leg) -> int:
-    """As planned, or as many as there is still time for."""
+def _search_length(leg: Leg) -> tuple[int, int]:
+    """Epochs and rows as planned, or as many as there is still time for."""
+    planned = leg.plan.search_epochs, leg.plan.search_rows or leg.plan.examples
     if leg.budget.seconds is None:
-        return leg.plan.search_epochs
+        return planned
     speed = Speed(**leg.journal[f"speed {leg.number}"])
     pace = max(0.5, leg.row_seconds() / speed.train)
-    epoch = pace * leg.plan.examples * speed.search
     time = SEARCHED * leg.until("propose") * leg.f.count / leg.plan.searches
-    return max(2, min(2 * leg.plan.search_epochs, int(time / epoch)))
+    passes = max(0.0, time) / (pace * speed.search)
+    return search_length(passes, leg.plan.examples, FEWEST_ROWS, 2 * leg.plan.search_epochs)
 
 
 def _open(leg: Leg, run: Run) -> list[Proposal]:

@@ -89,12 +89,15 @@ class Race:
     level : of the intervals by which candidates leave.
     seeds : how often controls are trained on the lowest rung; their spread is the noise of a seed.
     flexible : whether twice as many may stay where a rung predicted nothing.
+    by_size : whether size counts as much as accuracy. So it is where a far longer training is meant: short ones favor
+        what starts fast, and large networks end higher.
     """
 
     places: list[int]
     level: float = 0.95
     seeds: int = 2
     flexible: bool = True
+    by_size: bool = False
     candidates: dict[str, Candidate] = field(default_factory=dict)
     outcomes: dict[Entry, Outcome] = field(default_factory=dict)
     left: dict[str, Left] = field(default_factory=dict)
@@ -154,10 +157,14 @@ class Race:
     def ranked(self, rung: int | None = None) -> list[Candidate]:
         """Candidates with an outcome on a rung (this one), the best first."""
         rung = self.rung if rung is None else rung
-        return sorted(
-            (c for c in self.candidates.values() if (c.architecture, rung) in self._accuracies),
-            key=lambda c: (-self.accuracy(c.architecture, rung), c.parameters, c.architecture),
+        there = [c for c in self.candidates.values() if (c.architecture, rung) in self._accuracies]
+        accuracies = [self.accuracy(c.architecture, rung) for c in there]
+        merits = rank_sums(accuracies, [c.parameters for c in there]) if self.by_size else accuracies
+        order = sorted(
+            zip(merits, accuracies, there, strict=True),
+            key=lambda of: (-of[0], -of[1], of[2].parameters, of[2].architecture),
         )
+        return [candidate for _, _, candidate in order]
 
     def close(self) -> list[Candidate]:
         """End this rung: some leave, the others go on to the next. Returns those that go on."""
@@ -207,6 +214,17 @@ class Race:
         both = [c.architecture for c in self.ranked(rung) if math.isfinite(self.accuracy(c.architecture, rung + 1))]
         before, after = ([self.accuracy(name, at) for name in both] for at in (rung, rung + 1))
         return agreement(rung, before, after)
+
+
+def rank_sums(accuracies: Sequence[float], sizes: Sequence[float]) -> list[float]:
+    """The sum of two ranks for each: by accuracy and by size, the largest highest; equal ones share a rank.
+
+    >>> rank_sums([70.0, 72.0, 71.0], [300, 100, 200])
+    [4.0, 4.0, 4.0]
+    >>> rank_sums([70.0, 72.0, 72.0], [300, 100, 200])
+    [4.0, 3.5, 4.5]
+    """
+    return [float(rank) for rank in stats.rankdata(accuracies) + stats.rankdata(sizes)]
 
 
 def agreement(rung: int, before: Sequence[float], after: Sequence[float]) -> Agreement:

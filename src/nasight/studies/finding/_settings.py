@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nasight.data import Dataset, select_rows, split_indices
 from nasight.errors import RequestError
 from nasight.reproducible import generator_for
+from nasight.studies.finding._plan import SHARES
 
 TEST_SHARE = 0.2
+TOLERANCE = 1e-6
 DATA_SEED = 0
 
 
@@ -38,6 +41,41 @@ class FindSettings:
     """The random changes of images that were asked for; None: those that help the baseline."""
     class_weights: str | None = None
     precision: str = "32"
+    shares: Mapping[str, float] = field(default_factory=dict)
+    """Of the budget, for the parts of which another one was asked for."""
+
+    @property
+    def all_shares(self) -> dict[str, float]:
+        """Of every part: those that were asked for; the others divide the rest as they would divide all."""
+        rest = 1 - sum(self.shares.values())
+        others = sum(share for part, share in SHARES.items() if part not in self.shares)
+        return {part: self.shares.get(part, share * rest / others if others else 0) for part, share in SHARES.items()}
+
+
+def read_shares(given: str | Mapping[str, float] | None) -> dict[str, float]:
+    """Shares of a budget, such as "race=0.5,recipe=0.05"; the parts that are not named divide the rest.
+
+    >>> read_shares("race=0.5, recipe=0.05")
+    {'race': 0.5, 'recipe': 0.05}
+    """
+    if isinstance(given, str):
+        pairs = [part.partition("=")[::2] for part in given.split(",") if part.strip()]
+        try:
+            given = {name.strip(): float(value) for name, value in pairs}
+        except ValueError:
+            raise RequestError(f"shares are written race=0.5,recipe=0.05, got {given!r}") from None
+    found = dict(given or {})
+    for name, share in found.items():
+        if name not in SHARES:
+            raise RequestError(f"a budget has no part {name!r}, only {', '.join(SHARES)}")
+        if not 0 < share < 1:
+            raise RequestError(f"the share of {name} must be between 0 and 1, got {share}")
+    total = sum(found.values())
+    if total >= 1 and not (len(found) == len(SHARES) and abs(total - 1) < TOLERANCE):
+        raise RequestError(f"the shares add up to {total:g}, which leaves nothing for the other parts")
+    if len(found) == len(SHARES) and abs(total - 1) >= TOLERANCE:
+        raise RequestError(f"the shares of all parts must add up to 1, not to {total:g}")
+    return found
 
 
 def with_test_part(data: Dataset) -> Dataset:

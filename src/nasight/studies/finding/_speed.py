@@ -26,6 +26,28 @@ PASSES = 2
 
 
 @dataclass(frozen=True)
+class TrainingProbe:
+    """Seconds per row of some trainings, in one process; called with a number that does not matter."""
+
+    trainings: Trainings
+    requests: tuple[Request, ...]
+
+    def __call__(self, number: int) -> float:
+        with torch_threads(1):
+            return fmean(map(self._training, self.requests))
+
+    def _training(self, request: Request) -> float:
+        trainer = Trainer(self.trainings.job(request))
+        trainer.set_rates()
+
+        def step() -> None:
+            trainer.take_step()
+            synchronize(trainer.device)
+
+        return _per_step(step, min(STEPS, trainer.loader.steps)) / trainer.loader.batch_size
+
+
+@dataclass(frozen=True)
 class Probe:
     """Measures in one process what `requests` and a search cost; called with a number that does not matter."""
 
@@ -38,8 +60,8 @@ class Probe:
     def __call__(self, number: int) -> Speed:
         trainings, data = self.trainings, rows_of(self.trainings.data)
         space = trainings.space(self.requests[0].space)
+        train = TrainingProbe(trainings, self.requests)(number)
         with torch_threads(1):
-            each = [self._training(request) for request in self.requests]
             search = PASSES * self._supernet(space, data)
             archs = [read_architecture(space, request.architecture) for request in self.requests]
             # A reference may have an option that is not searched, and then is not scored.
@@ -47,17 +69,7 @@ class Probe:
             start = time.perf_counter()
             score(space, "naswot", data, architectures=archs, workers=1, device=trainings.device)
             scored = (time.perf_counter() - start) / max(len(archs), 1)
-        return Speed(fmean(each), search, scored)
-
-    def _training(self, request: Request) -> float:
-        trainer = Trainer(self.trainings.job(request))
-        trainer.set_rates()
-
-        def step() -> None:
-            trainer.take_step()
-            synchronize(trainer.device)
-
-        return _per_step(step, min(STEPS, trainer.loader.steps)) / trainer.loader.batch_size
+        return Speed(train, search, scored)
 
     def _supernet(self, space: Space, data: Dataset) -> float:
         """Seconds per image of a forward and a backward pass of the supernet."""

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from statistics import fmean
 
 from nasight.reproducible import generator_for
 from nasight.studies.finding._answering import answer
 from nasight.studies.finding._leg import FEWEST_PLACES, Leg, LegResult
 from nasight.studies.finding._names import OWN, PLAIN, SPACE, is_searched, split_name
-from nasight.studies.finding._plan import Plan, Speed, plan, plan_of_trainings
+from nasight.studies.finding._plan import MOST_EPOCHS, Plan, Speed, plan, plan_of_trainings, training_seconds
 from nasight.studies.finding._proposals import proposals
 from nasight.studies.finding._propose import at_random, mutations
 from nasight.studies.finding._race import Candidate, Entry, Outcome, Race
 from nasight.studies.finding._recipe import choose_recipe
-from nasight.studies.finding._speed import Probe, mean_speed
+from nasight.studies.finding._size import Size, choose_size
+from nasight.studies.finding._speed import Probe, TrainingProbe, mean_speed
 from nasight.studies.finding._work import BOOSTING, Recipe, Request
 
 
 def run_leg(leg: Leg) -> LegResult:
     """All stages of a leg."""
+    _take_size(leg)
     speed = Speed(**leg.decide("speed", lambda: _measured(leg))) if leg.budget.seconds is not None else None
-    leg.plan = Plan.from_dict(leg.decide("plan", lambda: _planned(leg, speed).to_dict()))
+    leg.plan = Plan.from_dict(leg.decide("plan", lambda: replace(_planned(leg, speed), size=leg.f.size).to_dict()))
     leg.f.tell("plan", {"leg": leg.number, "plan": leg.plan, "budget": leg.budget.seconds, "speed": speed})
     leg.tell_stage("recipe")
     leg.recipe, leg.tried = _recipe(leg)
     leg.tell_stage("propose")
-    race = Race(list(leg.plan.places), level=leg.s.level, flexible=leg.budget.seconds is not None)
+    clock, later = leg.budget.seconds is not None, leg.s.target is not None and leg.epochs is None
+    race = Race(list(leg.plan.places), level=leg.s.level, flexible=clock, by_size=later)
     race.enter(_controls(leg))
     race.enter(proposals(leg, race))
     leg.tell_stage("race")
@@ -36,11 +40,37 @@ def run_leg(leg: Leg) -> LegResult:
     return LegResult(race, leg.plan, answer(leg, race))
 
 
+def _take_size(leg: Leg) -> None:
+    """The size of the networks: decided once in a find, by its first budget of time."""
+    known = "size 0" in leg.journal
+    if leg.budget.seconds is not None and (known or (leg.number == 0 and "speed 0" not in leg.journal)):
+        found = leg.journal.decide("size 0", lambda: _affordable_size(leg).to_dict())
+        leg.f.take_size(found["size"])
+        leg.epochs = found["epochs"]
+
+
+def _affordable_size(leg: Leg) -> Size:
+    each = training_seconds(leg.left(), leg.f.count, leg.s.all_shares["answer"])
+
+    def measure(size: Mapping[str, int]) -> float:
+        leg.f.take_size(size)
+        probe, found = TrainingProbe(leg.f.trainings, _probed(leg)), list[float]()
+        leg.f.workers.each(probe, range(leg.f.count), lambda number, seconds: found.append(seconds))
+        return fmean(found)
+
+    return choose_size(leg.f, each, len(leg.data.train_y), measure)
+
+
+def _probed(leg: Leg) -> tuple[Request, ...]:
+    """Trainings of the reference and of two others, by which speed is measured."""
+    drawn = at_random(leg.space, leg.f.allowed, 2, generator_for(leg.seed, "speed"), leg.f.tries)
+    texts = dict.fromkeys([leg.reference(), *(leg.space.format(p.architecture) for p in drawn)])
+    return tuple(leg.request(SPACE, text, 1, 0, Recipe()) for text in texts)
+
+
 def _measured(leg: Leg) -> dict[str, float]:
     """All processes at once: they slow each other down, and they must have started first."""
-    drawn = at_random(leg.space, leg.f.allowed, 2, generator_for(leg.seed, "speed"))
-    texts = dict.fromkeys([leg.reference(), *(leg.space.format(p.architecture) for p in drawn)])
-    requests = tuple(leg.request(SPACE, text, 1, 0, Recipe()) for text in texts)
+    requests = _probed(leg)
     size = tuple(sorted(leg.s.search_size.items()))
     found = list[Speed]()
     probe = Probe(leg.f.trainings, requests, leg.s.method, size)
@@ -58,7 +88,10 @@ def _planned(leg: Leg, speed: Speed | None) -> Plan:
     assert leg.budget.seconds is not None
     left = float(leg.decide("planned", lambda: round(leg.left(), 3)))
     spent = leg.budget.seconds - left
-    return plan(speed, left, workers=leg.f.count, rows=rows, classes=leg.data.fewest, spent=spent)
+    return plan(
+        speed, left, workers=leg.f.count, rows=rows, classes=leg.data.fewest, spent=spent,
+        shares=leg.s.all_shares, most_epochs=leg.epochs or MOST_EPOCHS,
+    )  # fmt: skip
 
 
 def _recipe(leg: Leg) -> tuple[Recipe, list[tuple[Recipe, float | None]]]:

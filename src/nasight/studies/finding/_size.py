@@ -1,0 +1,91 @@
+"""At which size a find trains its networks: the largest for which there is time, within limits and up to the target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nasight.searching import Latency
+from nasight.spaces import Space, multiply_adds
+from nasight.studies.finding._context import Context
+from nasight.studies.finding._names import SPACE
+
+PRESETS = ("tiny", "small", "paper")
+ENOUGH = 20
+"""Epochs that the answer must have time for at a size, before it is taken in place of a smaller one."""
+EFFICIENT = 4.0
+"""A larger network takes fewer seconds per multiply-add, but not so many times fewer."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """The size of all networks of a find, and the epochs of the target, where the budget reaches it."""
+
+    size: Mapping[str, int]
+    epochs: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"size": dict(self.size), "epochs": self.epochs}
+
+
+def sizes(space: Space, target: str | None = None) -> list[dict[str, int]]:
+    """The sizes at which networks of a space are trained, from small to large, none beyond that of the target.
+
+    >>> from nasight.spaces import load
+    >>> sizes(load("nasbench201"), "small")
+    [{'channels': 8, 'cells': 1}, {'channels': 16, 'cells': 2}]
+    """
+    names = PRESETS[: PRESETS.index(target) + 1] if target in PRESETS else PRESETS
+    found = list[dict[str, int]]()
+    for name in (*names, *(() if target is None or target in PRESETS else (target,))):
+        size = space.train_size(name)
+        if size is not None and size not in found:
+            found.append(size)
+    return found or [space.size()]
+
+
+def choose_size(f: Context, seconds: float, rows: int, measure: Callable[[Mapping[str, int]], float]) -> Size:
+    """The size for trainings of the answer that may take so many seconds each.
+
+    Parameters
+    ----------
+    f : the find.
+    seconds : of one process, for one training.
+    rows : that it learns from in an epoch.
+    measure : the seconds that one row takes at a size.
+    """
+    ladder, target = sizes(f.space, f.s.target), f.s.target
+    wanted = None if target is None else f.space.train_settings[target].get("epochs")
+    if wanted is None and len(ladder) == 1:
+        return Size(ladder[0])
+    first, needed = measure(ladder[0]), min(ENOUGH, wanted or ENOUGH)
+    costs = {0: first}
+
+    def epochs(step: int) -> float:
+        """Those that there is time for; a size for which there surely is none is not measured."""
+        if step not in costs:
+            guess = first * max(1.0, _multiply_adds(f, ladder[step]) / _multiply_adds(f, ladder[0]) / EFFICIENT)
+            costs[step] = measure(ladder[step]) if seconds >= needed * rows * guess else guess
+        return seconds / (rows * costs[step])
+
+    if wanted is not None and ladder[-1] == f.space.train_size(str(target)) and epochs(len(ladder) - 1) >= wanted:
+        return Size(ladder[-1], int(wanted))
+    fitting = (step for step in range(len(ladder) - 1, 0, -1) if _within(f, ladder[step]) and epochs(step) >= ENOUGH)
+    return Size(ladder[next(fitting, 0)])
+
+
+def _within(f: Context, size: Mapping[str, int]) -> bool:
+    """Whether the reference of this size is within the limits, where these count at the size of the find."""
+    space, s = f.space, f.s
+    if s.target is not None:
+        return True
+    inputs, classes = f.data.inputs, f.data.n_classes
+    if s.max_params is not None and space.parameters(inputs, classes, **size)(space.reference) > s.max_params:
+        return False
+    return s.max_latency is None or Latency(space, inputs, classes, size)(space.reference) <= s.max_latency
+
+
+def _multiply_adds(f: Context, size: Mapping[str, int]) -> int:
+    space, inputs = f.trainings.space(SPACE), f.data.inputs
+    return max(1, multiply_adds(space.network(space.reference, inputs, f.data.n_classes, **size), inputs))

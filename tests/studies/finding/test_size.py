@@ -1,0 +1,173 @@
+"""The size of a find's networks, its target, and the shares of its budget."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+import nasight
+from nasight.cli import app
+from nasight.data import Dataset
+from nasight.errors import RequestError
+from nasight.spaces import load
+from nasight.studies import Answer, trainable
+from nasight.studies.finding import Candidate, Entry, Outcome, Race
+from nasight.studies.finding._plan import LEAST_SEARCH, SHARES, Speed, plan, search_length, training_seconds
+from nasight.studies.finding._settings import FindSettings, read_shares
+from nasight.studies.finding._size import ENOUGH, Size, choose_size
+
+TINY, SMALL, PAPER = ({"channels": c, "cells": n} for c, n in ((8, 1), (16, 2), (16, 5)))
+ROWS = 1_000
+
+
+def context(target: str | None = None, max_params: int | None = None) -> Any:
+    space = load("nasbench201")
+    limits = SimpleNamespace(target=target, max_params=max_params, max_latency=None)
+    data = SimpleNamespace(inputs=(3, 32, 32), n_classes=10)
+    return SimpleNamespace(space=space, s=limits, data=data, trainings=SimpleNamespace(space=lambda key: space))
+
+
+def costing(*seconds: float) -> Callable[[Mapping[str, int]], float]:
+    """Seconds per row at the three sizes; one that must not be measured has none."""
+    known = dict(zip(("8 1", "16 2", "16 5"), seconds, strict=False))
+    return lambda size: known[f"{size['channels']} {size['cells']}"]
+
+
+def test_the_largest_size_with_enough_epochs_is_taken() -> None:
+    per_row = (1e-4, 5e-4, 1e-3)
+    for size, cost in zip((TINY, SMALL, PAPER), per_row, strict=True):
+        found = choose_size(context(), 1.01 * ENOUGH * ROWS * cost, ROWS, costing(*per_row))
+        assert found == Size(size)
+
+
+def test_a_size_that_is_far_too_slow_is_not_measured() -> None:
+    # The multiply-adds of 16 channels and two cells are more than seven times those of the smallest.
+    assert choose_size(context(), 1.5 * ENOUGH * ROWS * 1e-4, ROWS, costing(1e-4)) == Size(TINY)
+
+
+def test_networks_do_not_grow_beyond_a_limit_or_the_target() -> None:
+    space, per_row = load("nasbench201"), (1e-4, 2e-4, 4e-4)
+    most = space.parameters((3, 32, 32), 10, **SMALL)(space.reference)
+    assert choose_size(context(max_params=most), 1e6, ROWS, costing(*per_row)) == Size(SMALL)
+    assert choose_size(context(max_params=most - 1), 1e6, ROWS, costing(*per_row)) == Size(TINY)
+    assert choose_size(context("small"), 1e6, ROWS, costing(*per_row)) == Size(SMALL, 12)
+
+
+def test_a_target_is_reached_where_its_epochs_can_be_trained() -> None:
+    per_row = (1e-4, 2e-4, 4e-4)
+    enough = 200 * ROWS * per_row[2]
+    assert choose_size(context("paper"), 1.01 * enough, ROWS, costing(*per_row)) == Size(PAPER, 200)
+    assert choose_size(context("paper"), 0.99 * enough, ROWS, costing(*per_row)) == Size(PAPER)
+
+
+def test_parts_without_a_share_of_their_own_divide_the_rest() -> None:
+    names = dict.fromkeys(FindSettings.__dataclass_fields__)
+    shares = FindSettings(**{**names, "shares": {"race": 0.5}}).all_shares  # type: ignore[arg-type]
+    assert sum(shares.values()) == pytest.approx(1)
+    assert shares["race"] == 0.5
+    assert shares["recipe"] / shares["answer"] == pytest.approx(SHARES["recipe"] / SHARES["answer"])
+    assert list(shares) == list(SHARES)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("race", "are written race=0.5"),
+        ("rice=0.5", "no part 'rice'"),
+        ("race=1.5", "between 0 and 1"),
+        ("race=0.6,answer=0.4", "nothing for the other parts"),
+        ("recipe=0.1,propose=0.2,race=0.3,answer=0.3", "must add up to 1"),
+    ],
+)
+def test_shares_that_cannot_be_are_refused(text: str, says: str) -> None:
+    with pytest.raises(RequestError, match=says):
+        read_shares(text)
+
+
+def test_the_plan_follows_the_shares_and_the_epochs_of_the_target() -> None:
+    speed = Speed(1e-4, 2e-4, 0.05)
+    how: dict[str, Any] = {"workers": 1, "rows": ROWS, "classes": 10}
+    usual = plan(speed, 600, **how)
+    raced = plan(speed, 600, shares={"recipe": 0.1, "propose": 0.1, "race": 0.7, "answer": 0.1}, **how)
+    assert raced.seconds["race"] > 1.5 * usual.seconds["race"]
+    assert raced.epochs < usual.epochs
+    assert plan(speed, 600, most_epochs=8, **how).epochs == 8
+    assert training_seconds(600, 2, 0.3) == pytest.approx(0.3 * 2 * 0.93 * 600 / 6 - 0.4)
+
+
+def test_a_search_without_time_for_its_epochs_has_fewer_rows() -> None:
+    slow = plan(Speed(1e-4, 0.05, 0.05), 600, workers=1, rows=ROWS, classes=10)
+    assert slow.search_epochs == LEAST_SEARCH
+    assert slow.search_rows is not None
+    assert 0.9 * 0.8 * 0.2 * 600 * 0.93 <= LEAST_SEARCH * slow.search_rows * 0.05 <= 0.8 * 0.2 * 600 * 0.93
+    assert search_length(10, ROWS, 400) == (LEAST_SEARCH, 400)
+
+
+def test_where_a_longer_training_is_meant_size_counts_as_much_as_accuracy() -> None:
+    race = Race([3, 1], by_size=True)
+    race.enter([Candidate("small", "x", 10), Candidate("large", "x", 30), Candidate("middle", "x", 20)])
+    for name, accuracy in {"small": 80.0, "large": 79.5, "middle": 79.8}.items():
+        race.tell(Entry(name, 0, 0), Outcome(accuracy))
+    # All sums of ranks are 4: accuracy decides. A step up in accuracy makes the large one first.
+    assert [c.architecture for c in race.ranked()] == ["small", "middle", "large"]
+    race.tell(Entry("large", 0, 1), Outcome(80.5))
+    assert race.accuracy("large") == 80.0
+    assert [c.architecture for c in race.ranked()] == ["large", "small", "middle"]
+
+
+@pytest.fixture(scope="module")
+def answer(few_digits_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Answer:
+    torch.set_num_threads(1)
+    place = tmp_path_factory.mktemp("target") / "a"
+    return nasight.find(str(few_digits_file), out=place, target="small", trainings=26, epochs=1, workers=1)
+
+
+@pytest.mark.slow
+def test_it_says_what_decided_and_how_well_such_trainings_agree(answer: Answer) -> None:
+    target = answer.result["target"]
+    assert (target["preset"], target["epochs"], target["size"], target["reached"]) == ("small", 12, SMALL, False)
+    assert target["decided_at"]["size"] == TINY
+    assert "12 epochs, channels 16, cells 2" in target["says"]
+    assert "1 epochs, channels 8, cells 1 decided" in target["says"]
+    assert target["says"] in (answer.path / "report.html").read_text().replace("&#39;", "'")
+    assert answer.result["race"]["by_size"]
+
+
+@pytest.mark.slow
+def test_what_was_found_is_trained_as_meant(answer: Answer, tmp_path: Path) -> None:
+    what = trainable(answer.path)
+    assert (what.preset, what.arch) == ("small", answer.architecture)
+    # A file without a test part got one, which is the same here.
+    assert what.data.test_y is not None
+    smallest = min(point.parameters for point in answer.front)
+    chosen = trainable(answer.path, max_params=smallest)
+    assert chosen.arch == answer.within(max_params=smallest).architecture
+    assert chosen.out != what.out
+    told = CliRunner().invoke(
+        app,
+        ["train", str(answer.path), "--preset", "tiny", "--epochs", "1", "--seeds", "1", "--out", str(tmp_path)],
+    )
+    assert told.exit_code == 0, told.output
+    assert answer.architecture in told.output
+
+
+@pytest.mark.slow
+def test_limits_are_for_the_front_of_a_find(answer: Answer) -> None:
+    with pytest.raises(RequestError, match="front of a find"):
+        trainable(space="nasbench201", arch=answer.architecture, max_params="30k")
+    with pytest.raises(RequestError, match="within these limits"):
+        trainable(answer.path, max_params=1)
+
+
+@pytest.mark.slow
+def test_without_a_target_a_find_is_trained_at_its_own_size(few_digits: Dataset, tmp_path: Path) -> None:
+    torch.set_num_threads(1)
+    found = nasight.find(few_digits, out=tmp_path / "a", trainings=26, epochs=1, workers=1)
+    what = trainable(found.path, data=few_digits)
+    assert dict(what.published["size"]) == TINY
+    assert what.preset == "small"
+    assert "says" not in found.result["target"]
