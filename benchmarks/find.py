@@ -160,13 +160,13 @@ def one(data: Dataset, seed: int, budget: float | None, place: Path, workers: in
         }
         row["about"] = {
             "recipe": result["recipe"], "epochs": result["epochs"], "examples": result["examples"], "seed": seed,
-            "seconds": result["seconds"], "better": result["better"],
+            "seconds": result["seconds"], "better": result["better"], "size": result["target"]["size"],
             "choosing": sum(v for k, v in _stage_seconds(journal).items() if k in ("propose", "race")) or 2.0,
         }  # fmt: skip
         rows.put(place.name, row)
     about = row["about"]
     space = load_space("nasbench201", none=False)
-    size = space.train_size("tiny") or {}
+    size = about["size"]
     with shared(data) as mapped_data:
         work = Trainings({"space": load_space("nasbench201")}, mapped_data)
         request = Request(

@@ -20,7 +20,6 @@ from _shared import Flags, KeptRows, save
 from nasight.compute import process_pool
 from nasight.data import Dataset, load
 from nasight.spaces import PlainSpace
-from nasight.spaces import load as load_space
 from nasight.studies import find, resume_find
 from nasight.studies.finding import Answer, Recipe, Request, Trainings, shared
 
@@ -39,8 +38,8 @@ def found(place: Path, data: Dataset, seed: int, budget: float | None, workers: 
 
 def requests(answer: Answer, side: dict[str, Any], key: str, number: int) -> list[Request]:
     """The trainings that answered, with further seeds."""
-    result, space = answer.result, load_space("nasbench201")
-    size = (space.train_size("tiny") or {}) if key == "space" else {}
+    result = answer.result
+    size = result["target"]["size"] if key == "space" else {}
     return [
         Request(
             side["architecture"], key, result["epochs"], FIRST_SEED + k, Recipe(**result["recipe"]),

@@ -1,6 +1,7 @@
 """The scripts in benchmarks/ have the same flags, and the results in benchmarks/results/ can be read."""
 
 import gzip
+import importlib
 import json
 import re
 import runpy
@@ -8,6 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
+
+from nasight.spaces import load
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = sorted(path for path in (ROOT / "benchmarks").glob("*.py") if not path.name.startswith("_"))
@@ -46,3 +50,19 @@ def test_a_quick_run_does_not_write_over_a_result(
     with pytest.raises(SystemExit, match="2"):
         run(ROOT / "benchmarks" / "ridge.py", "--quick", "--out", str(place), monkeypatch=monkeypatch)
     assert "--quick does not write to benchmarks/results/" in capsys.readouterr().err
+
+
+def test_a_network_that_adopts_shared_weights_computes_what_the_supernet_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.set_num_threads(1)
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    adopt = importlib.import_module("find_start").adopt
+    space, generator = load("nasbench201", none=False), torch.Generator().manual_seed(0)
+    supernet = space.supernet((3, 8, 8), classes=4, channels=4, cells=2).double()
+    x = torch.randn(16, 3, 8, 8, dtype=torch.float64, generator=generator)
+    for _ in range(3):
+        arch = space.sample(generator)
+        network = space.network(arch, (3, 8, 8), 4, channels=4, cells=2).double()
+        adopt(network, supernet.state_dict(), space, space.format(arch))
+        weights = {name: tensor.double() for name, tensor in space.encode(arch).items()}
+        with torch.no_grad():
+            assert torch.allclose(network(x), supernet(x, weights), atol=1e-12)

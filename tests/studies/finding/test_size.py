@@ -135,6 +135,7 @@ def test_it_says_what_decided_and_how_well_such_trainings_agree(answer: Answer) 
     assert "1 epochs, channels 8, cells 1 decided" in target["says"]
     assert target["says"] in (answer.path / "report.html").read_text().replace("&#39;", "'")
     assert answer.result["race"]["by_size"]
+    assert answer.baseline["kind"] == "reference"
 
 
 @pytest.mark.slow

@@ -28,7 +28,8 @@ ANSWERED = 0.88
 def answer(leg: Leg, race: Race) -> dict[str, Any]:
     """Winner and baseline, trained alike with new seeds on all rows, and what the test part says of them."""
     ranked = race.ranked()
-    baseline = next(c for c in ranked if c.control)
+    # Where a larger network of the space is meant, what has but one size is nothing to compare with.
+    baseline = next(c for c in ranked if c.control and (not race.by_size or split_name(c.architecture)[0] == SPACE))
     networks = [c for c in ranked if split_name(c.architecture)[0] != BOOSTING]
     winner = next((c for c in networks if not c.control and c.architecture not in race.left), networks[0])
     epochs = int(leg.decide("epochs", lambda: _affordable_epochs(leg, race, winner, baseline)))
