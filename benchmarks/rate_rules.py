@@ -8,14 +8,14 @@ cell per stage, and judged by rows of the training part that it did not learn fr
 a test part or NAS-Bench-201's table: those judge the rule that is chosen here.
 
 Rules: `start` measures the size of a gradient before the first step; `quarter` and `half` hold the architecture for
-that part of the epochs and measure it then; `0.3` is a fixed rate. The averaged cell takes the mean of the weights
-after each epoch in which they moved. What was searched and trained is kept in rate_rules_runs.json.gz beside the
-result, so an interrupted benchmark resumes.
+that part of the epochs and measure it then; `0.3` is a fixed rate. With --averaged, cells of the mean of the weights
+after each epoch in which they moved are trained too. What was searched and trained is kept in rate_rules_runs.json.gz
+beside the result, so an interrupted benchmark resumes.
 """
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,11 @@ import torch
 from scipy.stats import t as student
 
 from _shared import Flags, kept, mean_and_deviation, save, search_or_resume, shrunk, spread
+from nasight.data import Dataset
 from nasight.data import load as load_data
 from nasight.searching import Run
-from nasight.training import train
+from nasight.spaces import load as load_space
+from nasight.training import Job, Trainer, settings_for
 from search_nasbench201 import PROXIES
 
 RULES: dict[str, dict[str, Any]] = {
@@ -72,11 +74,24 @@ def retrained(item: tuple[str, str], settings: dict[str, Any], data_folder: str 
     """Held-out accuracies of a cell that is trained alone, one per seed."""
     data, cell = item
     torch.set_num_threads(1)
-    rows = shrunk(load_data(data, folder=data_folder), side)
-    return [
-        train("nasbench201", cell, rows, seed=seed, validation=HELD_OUT, **settings).accuracy
-        for seed in range(TRAININGS)
-    ]
+    space = load_space("nasbench201")
+    how, rows = settings_for(space, "small", validation=HELD_OUT, **settings), small(data, data_folder, side)
+    accuracies = []
+    for seed in range(TRAININGS):
+        trainer = Trainer(Job(space, space.parse(cell), rows, how, seed))
+        while not trainer.done:
+            trainer.set_rates()
+            for _ in range(trainer.loader.steps):
+                trainer.take_step()
+            trainer.next_epoch()
+        accuracies.append(trainer.judge()[1])
+    return accuracies
+
+
+@lru_cache(maxsize=2)
+def small(data: str, folder: str | None, side: int) -> Dataset:
+    """The data set with small images, made once per process."""
+    return shrunk(load_data(data, folder=folder), side)
 
 
 def difference(a: list[float], b: list[float]) -> str:
@@ -95,6 +110,7 @@ def main() -> None:
     flags.add_argument("--epochs", default="16")
     flags.add_argument("--rules", default="start,quarter,half")
     flags.add_argument("--workers", type=int, default=1)
+    flags.add_argument("--averaged", action="store_true", help="train the cells of averaged weights too")
     given = flags.read(seeds=1, data="cifar-10", epochs="2", rules="start,half")
     proxy, settings = PROXIES["quick" if given.quick else "minute"], RETRAINED
     if given.quick:
@@ -106,15 +122,16 @@ def main() -> None:
     place = given.out.with_name("rate_rules_runs.json.gz")
     found = kept(place, items, work, workers=given.workers, settings=proxy)
     runs = dict(zip(items, found, strict=True))
-    cells = {(item, kind): run["cells"][kind] for item, run in runs.items() for kind in ("last", "averaged")}
+    kinds = ("last", "averaged") if given.averaged else ("last",)
+    cells = {(item, kind): run["cells"][kind] for item, run in runs.items() for kind in kinds}
     distinct = sorted({(item[1], cell) for (item, _), cell in cells.items()})
     judge = partial(retrained, settings=settings, data_folder=given.data_folder, side=proxy["resolution"])
     trained = kept(place, distinct, judge, workers=given.workers, settings=settings)
     accuracy = {key: mean_and_deviation(values)[0] for key, values in zip(distinct, trained, strict=True)}
     lines = [
         "| epochs | data | rule | learning rate at the end | entropy, nats | trained alone, % | less `start` |"
-        " averaged, % |",
-        "|---|---|---|---|---|---|---|---|",
+        + (" averaged, % |" if given.averaged else ""),
+        "|---|---|---|---|---|---|---|" + ("---|" if given.averaged else ""),
     ]
     rows = []
     for n in lengths:
@@ -122,14 +139,12 @@ def main() -> None:
             values: dict[str, dict[str, list[float]]] = {}
             for rule in rules:
                 mine = [item for item in items if item[1:] == (data, n, rule)]
-                values[rule] = {
-                    kind: [accuracy[data, cells[item, kind]] for item in mine] for kind in ("last", "averaged")
-                }
+                values[rule] = {kind: [accuracy[data, cells[item, kind]] for item in mine] for kind in kinds}
                 rate, entropy = (spread([runs[item][name] for item in mine]) for name in ("arch_lr", "entropy"))
                 rows.append({"epochs": n, "data": data, "rule": rule, **values[rule]})
                 less = difference(values[rule]["last"], values[rules[0]]["last"])
-                alone, mean = (spread(values[rule][kind]) for kind in ("last", "averaged"))
-                lines.append(f"| {n} | {data} | {rule} | {rate} | {entropy} | {alone} | {less} | {mean} |")
+                alone, *mean = (spread(values[rule][kind]) for kind in kinds)
+                lines.append(" | ".join([f"| {n}", data, rule, rate, entropy, alone, less, *mean]) + " |")
     print("\n".join(lines))
     save(given, {"proxy": proxy, "retrained": settings, "rows": rows, "cells": [[*k, v] for k, v in cells.items()]})
 

@@ -126,24 +126,22 @@ def random_cells(table: Table, number: int = 500) -> dict[str, list[float]]:
     return accuracies(table, [space.format(space.sample(generator)) for _ in range(number)])
 
 
-def controls(data: str, folder: str | None, seeds: range, seconds: float) -> dict[str, list[str]]:
-    """What simpler ways choose, one cell per seed: the best NASWOT of as many random cells as can be scored in the time
-    of a search, and the most parameters of the same cells.
+def control(item: tuple[str, str, int], folder: str | None, seconds: float) -> dict[str, Any]:
+    """What simpler ways choose with one seed and one thread: the best NASWOT of as many random cells as can be scored
+    in the time of a search, and the most parameters of the same cells.
     """
+    _, data, seed = item
+    torch.set_num_threads(1)
     space, rows = load("nasbench201", none=False), load_data(data, folder=folder)
     count = space.parameters(rows.inputs, rows.n_classes)
-    found: dict[str, list[str]] = {"naswot": [], "parameters": []}
-    for seed in seeds:
-        generator, scored = torch.Generator().manual_seed(seed), dict[str, float]()
-        began = time.monotonic()
-        while time.monotonic() - began < seconds:
-            cells = [space.format(space.sample(generator)) for _ in range(10)]
-            values = score(space, "naswot", rows, architectures=cells, seed=seed, workers=1)
-            scored.update(zip(values.architectures, values.goodness("naswot"), strict=True))
-        found["naswot"].append(max(scored, key=lambda cell: scored[cell]))
-        found["parameters"].append(max(scored, key=lambda cell: count(space.parse(cell))))
-        print(f"controls, seed {seed}: {len(scored)} cells in {seconds:.0f} s", file=sys.stderr, flush=True)
-    return found
+    generator, scored = torch.Generator().manual_seed(seed), dict[str, float]()
+    began = time.monotonic()
+    while time.monotonic() - began < seconds:
+        cells = [space.format(space.sample(generator)) for _ in range(10)]
+        values = score(space, "naswot", rows, architectures=cells, seed=seed, workers=1)
+        scored.update(zip(values.architectures, values.goodness("naswot"), strict=True))
+    most = max(scored, key=lambda cell: count(space.parse(cell)))
+    return {"naswot": max(scored, key=lambda cell: scored[cell]), "parameters": most, "scored": len(scored)}
 
 
 def markdown(results: dict[str, dict[str, Any]], random: dict[str, Any] | None, simple: dict[str, Any]) -> str:
@@ -228,7 +226,8 @@ def main() -> None:
     items: list[Item] = [(*which, data, seed) for seed in seeds for which in wanted for data in sets]
     proxy = PROXIES[given.proxy]
     work = partial(find, proxy=proxy, folder=given.work_folder, data_folder=given.data_folder)
-    figures = kept(given.out.with_name("search_runs.json.gz"), items, work, workers=given.workers, settings=proxy)
+    place = given.out.with_name("search_runs.json.gz")
+    figures = kept(place, items, work, workers=given.workers, settings=proxy)
     found = dict(zip(items, figures, strict=True))
     table = read_table(given.data_folder)
     results: dict[str, dict[str, Figures]] = {
@@ -238,11 +237,16 @@ def main() -> None:
     random = None if table is None else random_cells(table)
     simple: dict[str, Figures] = {}
     if given.controls and table is not None and "cifar-10" in results:
-        times = [one["seconds"] for item, one in found.items() if item[2] == "cifar-10"]
-        chosen = controls("cifar-10", given.data_folder, seeds, statistics.median(times))
-        simple = {way: {"cells": cells, **accuracies(table, cells)} for way, cells in chosen.items()}
-    print(markdown(results, random, simple))
-    save(given, {"proxy": proxy, "results": results, "random": random, "controls": simple})
+        seconds = statistics.median(one["seconds"] for item, one in found.items() if item[2] == "cifar-10")
+        asked = [("controls", "cifar-10", seed) for seed in seeds]
+        choose = partial(control, folder=given.data_folder, seconds=seconds)
+        chosen = kept(place, asked, choose, workers=given.workers, settings=proxy)
+        for way in ("naswot", "parameters"):
+            cells = [one[way] for one in chosen]
+            simple[way] = {"cells": cells, "seconds": seconds, **accuracies(table, cells)}
+    text = markdown(results, random, simple)
+    print(text)
+    save(given, {"proxy": proxy, "results": results, "random": random, "controls": simple}, table=text)
 
 
 if __name__ == "__main__":

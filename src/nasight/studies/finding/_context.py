@@ -137,8 +137,9 @@ class Context:
 
     def latency(self, arch: Architecture) -> float:
         """Milliseconds per example; a clock is noisy, so the first measurement is kept."""
-        text = self.space.format(arch)
-        return float(self.journal.decide(f"latency {text}", lambda: round(self.latencies(arch), 4)))
+        size = ",".join(f"{name}={value}" for name, value in self.limit_size.items())
+        key = f"latency {size} {self.space.format(arch)}"
+        return float(self.journal.decide(key, lambda: round(self.latencies(arch), 4)))
 
 
 def _sendable(name: str, space: Space) -> Space | tuple[str, dict[str, Any]]:
