@@ -1,3 +1,4 @@
+import copy
 import json
 from pathlib import Path
 
@@ -143,3 +144,24 @@ def test_an_unfinished_training_of_another_torch_is_not_mixed_with_this_one(tmp_
     (tmp_path / "run" / "run.json").write_text(json.dumps(about))
     with pytest.raises(RequestError, match=r"begun with torch 1\.0, not "):
         train("nasbench201", CELL, "digits", out=tmp_path / "run", **QUICK)
+
+
+@pytest.mark.parametrize("name", ["nasbench201", "darts", "nasbench1shot1-1", "plain"])
+def test_channels_last_in_memory_change_nothing_but_the_order_of_sums(name: str) -> None:
+    space = spaces.PlainSpace() if name == "plain" else spaces.load(name)
+    assert space.channels_last
+    arch = space.reference
+    size = {"channels": 4} if name == "plain" else {"channels": 4, "cells": 3}
+    first = space.network(arch, (3, 8, 8), 4, **size).double()
+    last = copy.deepcopy(first).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    x = torch.randn(6, 3, 8, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    outputs = []
+    for network in (first, last):
+        outputs.append(network(x))
+        outputs[-1].square().sum().backward()
+    assert torch.allclose(*outputs, atol=1e-12)
+    for a, b in zip(first.parameters(), last.parameters(), strict=True):
+        assert a.grad is not None
+        assert b.grad is not None
+        assert torch.allclose(a.grad, b.grad, atol=1e-9)
+        assert a.dim() != 4 or b.grad.is_contiguous(memory_format=torch.channels_last)

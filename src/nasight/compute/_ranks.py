@@ -118,7 +118,8 @@ class ManyRanks(Ranks):
             own = [tensors[number] for number in numbers]
             flat = self._reduce(torch.cat([tensor.detach().reshape(-1) for tensor in own]), "SUM")
             for number, part in zip(numbers, torch.split(flat, [tensor.numel() for tensor in own]), strict=True):
-                found[number] = part.view(tensors[number].shape).to(tensors[number].dtype)
+                # In the memory layout of the tensor: the order of a later sum over it decides its last bits.
+                found[number] = torch.empty_like(tensors[number]).copy_(part.view(tensors[number].shape))
         return found
 
     def total(self, *numbers: float) -> list[float]:

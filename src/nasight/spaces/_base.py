@@ -47,6 +47,8 @@ class Space(ABC):
 
     edge_weights: ClassVar[bool] = False
     """Whether a supernet can weigh the edges into a node (PC-DARTS)."""
+    channels_last: ClassVar[bool] = False
+    """Whether its networks may hold images with the channels last, which a CPU is faster with."""
     partial_channels: ClassVar[bool] = False
     """Whether a supernet can send a part of the channels through the operations (PC-DARTS)."""
     constants: ClassVar[bool] = False

@@ -108,6 +108,8 @@ class Trainer:
         self.device = torch.device(job.device)
         self.scale = LossScale(self.device, settings.precision)
         self.network = build(job, auxiliary=settings.auxiliary).to(self.device, non_blocking=True)
+        if job.space.channels_last and not is_device(self.device):
+            self.network = self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         if settings.drop_path and not hasattr(self.network, "drop_path"):
             raise RequestError(f"networks of space {job.space.name!r} have no drop path; drop_path must be 0")
         if settings.cutout and len(job.data.inputs) != 3:

@@ -59,6 +59,7 @@ class Darts(Space):
 
     name = "darts"
     edge_weights: ClassVar[bool] = True
+    channels_last: ClassVar[bool] = True
     partial_channels: ClassVar[bool] = True
     skip_dropout: ClassVar[bool] = True
     per_example: ClassVar[bool] = True

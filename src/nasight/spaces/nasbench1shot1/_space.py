@@ -53,6 +53,7 @@ class NasBench1Shot1(Space):
     """
 
     edge_weights: ClassVar[bool] = True
+    channels_last: ClassVar[bool] = True
     partial_channels: ClassVar[bool] = True
     skip_dropout: ClassVar[bool] = True
     sizes: ClassVar[Mapping[str, int]] = {"channels": 16, "cells": 3}

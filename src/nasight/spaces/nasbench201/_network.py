@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import torch
+from functools import reduce
+from operator import add
+
 from torch import Tensor, nn
 
 from nasight.architecture import Architecture
@@ -33,7 +35,7 @@ class _Cell(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         nodes = [x]
         for target in range(1, NODES):
-            nodes.append(torch.stack([self.edges[f"{s}_{target}"](nodes[s]) for s in range(target)]).sum(0))
+            nodes.append(reduce(add, [self.edges[f"{s}_{target}"](nodes[s]) for s in range(target)]))
         return nodes[-1]
 
 

@@ -40,6 +40,7 @@ class NasBench201(Space):
 
     name = "nasbench201"
     edge_weights: ClassVar[bool] = True
+    channels_last: ClassVar[bool] = True
     partial_channels: ClassVar[bool] = True
     constants: ClassVar[bool] = True
     per_example: ClassVar[bool] = True

@@ -52,6 +52,7 @@ class PlainSpace(OneArchitecture):
     """
 
     name = "plain"
+    channels_last: ClassVar[bool] = True
     sizes: ClassVar[Mapping[str, int]] = {"channels": 32, "width": 256}
 
     def network(
