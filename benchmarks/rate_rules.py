@@ -104,6 +104,11 @@ def difference(a: list[float], b: list[float]) -> str:
     return f"{mean:+.2f} ({mean - half:+.2f} to {mean + half:+.2f})"
 
 
+def mean_of(columns: list[list[float]]) -> list[float]:
+    """The mean over lines, one number per seed."""
+    return [mean_and_deviation(values)[0] for values in zip(*columns, strict=True)]
+
+
 def main() -> None:
     flags = Flags(__doc__, "rate_rules", seeds=4, data="data sets", work="runs/rate-rules")
     flags.add_argument("--data", default="cifar-10,fashion-mnist")
@@ -145,6 +150,10 @@ def main() -> None:
                 less = difference(values[rule]["last"], values[rules[0]]["last"])
                 alone, *mean = (spread(values[rule][kind]) for kind in kinds)
                 lines.append(" | ".join([f"| {n}", data, rule, rate, entropy, alone, less, *mean]) + " |")
+    lines += ["", "| rule | less `start`, the mean of all lines |", "|---|---|"]
+    for rule in rules:
+        over = {which: mean_of([row["last"] for row in rows if row["rule"] == which]) for which in (rule, rules[0])}
+        lines.append(f"| {rule} | {difference(over[rule], over[rules[0]])} |")
     print("\n".join(lines))
     save(given, {"proxy": proxy, "retrained": settings, "rows": rows, "cells": [[*k, v] for k, v in cells.items()]})
 
