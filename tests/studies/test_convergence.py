@@ -79,6 +79,7 @@ def test_the_curve_is_that_of_a_loop_written_by_hand(data: Dataset) -> None:
     found, network = train_curve(job(data, protocol, lr=0.1))
     with seeded(0, "initial weights"):
         mine = load("nasbench201").network(read_cells(CELL_201).architecture(), (1, 4, 4), 2, channels=2, cells=1)
+    mine = mine.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     loader = prepare(data).loader(batch_size=16, seed=0, stream="train", augment=False)
     optimizer = torch.optim.SGD(mine.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-3)
     for epoch, rate in enumerate((0.1, 0.05)):
