@@ -37,5 +37,5 @@ def test_a_find_is_trained_on_other_data_with_other_images_and_classes(
 
 
 def test_pc_darts_and_its_gaea_twin_are_evaluated_with_batches_of_128(found: nasight.Run) -> None:
-    assert dict(trainable(found.path, preset="paper").published) == {"batch_size": 128}
-    assert dict(trainable(found.path, preset="tiny").published) == {}
+    assert dict(trainable(found.path, preset="paper").settings) == {"batch_size": 128}
+    assert dict(trainable(found.path, preset="tiny").settings) == {}

@@ -254,6 +254,7 @@ def summary(answer: Answer) -> str:
     from nasight.studies import time_text
 
     r, base = answer.result, answer.baseline
+    reached = r["target"]["reached"]
     figures, recipe = r.get("figures") or {}, r["recipe"]
     warning = majority_warning(figures)
     further = [f"               {line}" for line in telling_lines(figures or {})]
@@ -278,14 +279,10 @@ def summary(answer: Answer) -> str:
         f"  run          {r['run']}",
         *([f"  page         {r['page']}"] if r.get("page") else []),
         *([f"  warning      it may only start fast: {r['shallow']}"] if r.get("shallow") else []),
-        *([f"  target       {says}"] if (says := r["target"].get("says")) else []),
+        *([f"  target       {r['target']['says']}"] if r["target"].get("says") else []),
         "",
         f"Use it: nasight predict {quote(str(r['run']))} FILES",
-        *(
-            [f"Train it as meant: nasight train {quote(str(r['run']))} --preset {r['target']['preset']}"]
-            if says
-            else []
-        ),
+        *([] if reached else [f"Train it as meant: nasight train {quote(str(r['run']))}"]),
     ]
     return "\n".join(lines)
 

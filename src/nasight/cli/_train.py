@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = examples(
     "nasight train runs/a --seeds 3 --preset tiny",
-    "nasight train runs/find --max-params 200k --preset small",
+    "nasight train runs/find --max-params 200k",
     "nasight train --resume runs/a/train/tiny/seed-0 --lr 0.01",
     "nasight train --space darts --arch DARTS_V2 --data cifar-10 --preset paper --out runs/v2",
 )
@@ -183,8 +183,8 @@ def train(
         validation=validation,
         precision=precision,
     )
-    size = {**what.published.get("size", {}), **given(channels=channels, cells=cells, width=width)}
-    settings = {**what.published, **settings, "size": size}
+    size = {**what.settings.get("size", {}), **given(channels=channels, cells=cells, width=width)}
+    settings = {**what.settings, **settings, "size": size}
     numbers = _seeds(seeds, seed, seed_list)
     for place in sorted(Path(what.out).glob("*/seed-*")):
         if (note := moved(place, device)) is not None:

@@ -66,7 +66,7 @@ KINDS: Mapping[str, TypeAdapter[Any]] = {
     "plan": TypeAdapter(PlanPart),
     "training": TypeAdapter(OutcomePart | None),
     "scores": TypeAdapter(dict[str, float]),
-    "search": TypeAdapter(Annotated[list[Size], Field(min_length=2, max_length=2)]),
+    "search": TypeAdapter(Count | Annotated[list[Size], Field(min_length=2, max_length=2)]),
     "size": TypeAdapter(SizePart),
     "epochs": TypeAdapter(Count),
     "places": TypeAdapter(Count),

@@ -28,7 +28,7 @@ class Trainable:
     arch: str
     data: Dataset
     out: Path
-    published: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings that belong to the run: of the published training of its method, or those that a find measured."""
     preset: str = "small"
 

@@ -16,6 +16,7 @@ from nasight.errors import RequestError
 from nasight.spaces import load
 from nasight.studies import Answer, trainable
 from nasight.studies.finding import Candidate, Entry, Outcome, Race
+from nasight.studies.finding._journal import Journal
 from nasight.studies.finding._plan import LEAST_SEARCH, SHARES, Speed, plan, search_length, training_seconds
 from nasight.studies.finding._settings import FindSettings, read_shares
 from nasight.studies.finding._size import ENOUGH, Size, choose_size
@@ -169,6 +170,14 @@ def test_without_a_target_a_find_is_trained_at_its_own_size(few_digits: Dataset,
     torch.set_num_threads(1)
     found = nasight.find(few_digits, out=tmp_path / "a", trainings=26, epochs=1, workers=1)
     what = trainable(found.path, data=few_digits)
-    assert dict(what.published["size"]) == TINY
+    assert dict(what.settings["size"]) == TINY
     assert what.preset == "small"
     assert "says" not in found.result["target"]
+
+
+def test_a_journal_that_kept_the_epochs_of_its_searches_alone_can_be_read(tmp_path: Path) -> None:
+    (tmp_path / "journal.jsonl").write_text(
+        '{"key": "search epochs 0", "value": 26}\n{"key": "search length 1", "value": [4, 500]}\n'
+    )
+    journal = Journal(tmp_path)
+    assert (journal["search epochs 0"], journal["search length 1"]) == (26, [4, 500])

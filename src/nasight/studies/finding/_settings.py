@@ -71,10 +71,11 @@ def read_shares(given: str | Mapping[str, float] | None) -> dict[str, float]:
         if not 0 < share < 1:
             raise RequestError(f"the share of {name} must be between 0 and 1, got {share}")
     total = sum(found.values())
-    if total >= 1 and not (len(found) == len(SHARES) and abs(total - 1) < TOLERANCE):
+    if len(found) == len(SHARES):
+        if abs(total - 1) >= TOLERANCE:
+            raise RequestError(f"the shares of all parts must add up to 1, not to {total:g}")
+    elif total >= 1:
         raise RequestError(f"the shares add up to {total:g}, which leaves nothing for the other parts")
-    if len(found) == len(SHARES) and abs(total - 1) >= TOLERANCE:
-        raise RequestError(f"the shares of all parts must add up to 1, not to {total:g}")
     return found
 
 
