@@ -11,13 +11,16 @@ done; nothing here is chosen by that table. The report on seeds that chose nothi
 the parameter count choose in the same time, and a result of all methods:
 
     python benchmarks/search_nasbench201.py --data cifar-10 --first-seed 100 --seeds 8 --controls --data-folder DATA \\
-        --methods mixtures --work-folder runs/report --out benchmarks/results/search_fresh.json.gz
+        --methods mixtures,joint --work-folder runs/report --out benchmarks/results/search_fresh.json.gz
+    python benchmarks/search_nasbench201.py --data fashion-mnist --first-seed 100 --seeds 8 --data-folder DATA \\
+        --methods mixtures --work-folder runs/report --out benchmarks/results/search_fashion.json.gz
     python benchmarks/search_nasbench201.py --proxy small --data cifar-10 --first-seed 100 --seeds 8 --controls \\
         --data-folder DATA --methods mixtures --work-folder runs/small --out benchmarks/results/search_small.json.gz
     python benchmarks/search_nasbench201.py --methods all --data cifar-10 --first-seed 100 --seeds 8 \\
         --data-folder DATA --work-folder runs/report --out benchmarks/results/table_runs.json.gz
 
-`--methods mixtures` stands for DARTS and PC-DARTS and their GAEA twins, ERM and bilevel.
+`--methods mixtures` stands for DARTS and PC-DARTS and their GAEA twins, ERM and bilevel, `joint` for the same four with
+one step for both, and `all` for every row of the method table, each with its default objective on this space.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ from nasight.data import load as load_data
 from nasight.errors import RequestError
 from nasight.kernels import score
 from nasight.searching import METHODS as TABLE
+from nasight.searching import resolve
 from nasight.spaces import load
 from nasight.tables import Table
 from nasight.tables import load as load_table
@@ -183,10 +187,27 @@ def markdown(results: dict[str, dict[str, Any]], random: dict[str, Any] | None, 
     return "\n".join(lines)
 
 
+def wanted_rows(text: str | None) -> list[tuple[str, str]]:
+    """(method, objective) of every row that `--methods` asks for."""
+    space = load("nasbench201", none=False)
+    groups = {
+        "mixtures": [(name, objective) for name in MIXTURES for objective in ("erm", "bilevel")],
+        "joint": [(name, "erm-joint") for name in MIXTURES],
+        "all": [(row.name, resolve(row, space, data="cifar-10").objective) for row in TABLE.values()],
+    }
+    if text is None:
+        return list(METHODS)
+    found = [row for word in text.split(",") for row in groups.get(word) or [(*word.split(":"),)]]
+    return list(dict.fromkeys((method, objective) for method, objective in found))
+
+
 def differences(rows: dict[str, Figures], simple: dict[str, Figures]) -> list[str]:
     """What separates GAEA rows from their bases, objectives of one method, and both from simpler ways."""
     keys = [tuple(key.split(" ")) for key in rows]
-    pairs = [(a, b) for a in keys for b in keys if a[0] == f"gaea-{b[0]}" and a[1] == b[1]]
+    twins = [(a, b) for a in keys for b in keys if a[0] == f"gaea-{b[0]}"]
+    alike = [(a, b) for a, b in twins if a[1] == b[1]]
+    # Where a twin has no base of its own objective, both are as they are by default.
+    pairs = alike + [(a, b) for a, b in twins if not any(a == one or b == other for one, other in alike)]
     pairs += [(a, b) for i, a in enumerate(keys) for b in keys[i + 1 :] if a[0] == b[0]]
     values = {" (".join(key) + ")": rows[" ".join(key)]["c10_test200"] for key in keys}
     named = [tuple(" (".join(key) + ")" for key in pair) for pair in pairs]
@@ -205,7 +226,7 @@ def main() -> None:
     flags = Flags(__doc__, "search_results", seeds=4, data="data sets and nasbench201.csv.gz", work="runs/nasbench201")
     flags.add_argument("--data", default="cifar-10,fashion-mnist")
     flags.add_argument(
-        "--methods", default=None, help="method:objective, joined by commas; `mixtures`, or `all` rows of the table"
+        "--methods", default=None, help="method:objective, or `mixtures`, `joint` or `all` rows, joined by commas"
     )
     flags.add_argument("--proxy", choices=sorted(PROXIES), default="minute")
     flags.add_argument("--workers", type=int, default=None)
@@ -214,14 +235,7 @@ def main() -> None:
         "--controls", action="store_true", help="what NASWOT and the parameter count choose in the same time"
     )
     given = flags.read(seeds=1, data="cifar-10", methods="darts:erm,gaea-darts:erm", proxy="quick", workers=1)
-    if given.methods == "all":
-        wanted = [(m.name, m.objectives[0].name) for m in TABLE.values()]
-    elif given.methods == "mixtures":
-        wanted = [(name, objective) for name in MIXTURES for objective in ("erm", "bilevel")]
-    elif given.methods:
-        wanted = [(m.split(":")[0], m.split(":")[1]) for m in given.methods.split(",")]
-    else:
-        wanted = list(METHODS)
+    wanted = wanted_rows(given.methods)
     sets, seeds = given.data.split(","), range(given.first_seed, given.first_seed + given.seeds)
     items: list[Item] = [(*which, data, seed) for seed in seeds for which in wanted for data in sets]
     proxy = PROXIES[given.proxy]

@@ -1,21 +1,24 @@
 """Black-box search on NAS-Bench-201's table beside the published figures, and what it costs here.
 
-    python benchmarks/table_race.py --data-folder DATA
+    python benchmarks/table_race.py --data-folder DATA [--found benchmarks/results/table_runs.json.gz]
 
 races every method 500 times for 12,000 simulated seconds on CIFAR-10 (the protocol is in nasight.tables._racers),
 prints Markdown and writes, in --work-folder, race.html. Finished trials in --work-folder are not repeated; the
-throughput is that of the trials that were.
+throughput is that of the trials that were. --found shows what weight-sharing searches found beside them: a result of
+search_nasbench201.py.
 """
 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from _shared import Flags, save
+from _shared import Flags, mean_and_deviation, read_result, save
 from nasight.compute import cores
 from nasight.report import race_headline, race_page
-from nasight.tables import DATASETS, RACERS, Race, load, race
+from nasight.tables import DATASETS, RACERS, Race, RaceStanding, load, race
 
 BEST = "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|skip_connect~0|nor_conv_3x3~1|nor_conv_3x3~2|"
 
@@ -63,6 +66,19 @@ def markdown(outcome: Race, facts: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def searched(result: Path) -> list[RaceStanding]:
+    """Where weight-sharing searches ended, from a result of search_nasbench201.py."""
+    found = []
+    for key, row in read_result(result)["results"]["cifar-10"].items():
+        method, objective = key.split(" ")
+        test = {name: mean_and_deviation(row[f"{name}_test200"]) for name in DATASETS}
+        cells = {cell: row["cells"].count(cell) for cell in dict.fromkeys(row["cells"])}
+        seconds = float(row["seconds"].split(" ")[0])
+        name = f"{method} ({objective}), cifar-10"
+        found.append(RaceStanding(name, "run", row["seeds"], test, seconds, None, cells, {}))
+    return found
+
+
 def main() -> None:
     flags = Flags(
         __doc__,
@@ -74,6 +90,7 @@ def main() -> None:
     )
     flags.add_argument("--methods", default=",".join(RACERS))
     flags.add_argument("--workers", type=int, default=None)
+    flags.add_argument("--found", type=Path, metavar="FILE", help="searches to show on the page too")
     given = flags.read(seeds=2, workers=1)
     clock = [time.perf_counter()]
     table = load(folder=given.data_folder)
@@ -101,7 +118,8 @@ def main() -> None:
         "verdicts": verdicts(outcome),
     }
     print(markdown(outcome, facts))
-    (given.work_folder / "race.html").write_text(race_page(outcome))
+    beside = [] if given.found is None else searched(given.found)
+    (given.work_folder / "race.html").write_text(race_page(replace(outcome, standings=[*outcome.standings, *beside])))
     save(given, {"facts": facts, "race": outcome.to_dict()})
 
 
