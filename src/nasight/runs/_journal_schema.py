@@ -70,6 +70,7 @@ KINDS: Mapping[str, TypeAdapter[Any]] = {
     "size": TypeAdapter(SizePart),
     "epochs": TypeAdapter(Count),
     "places": TypeAdapter(Count),
+    "spare": TypeAdapter(Count),
     "began": TypeAdapter(Seconds),
     "clock": TypeAdapter(Seconds),
     "planned": TypeAdapter(float),

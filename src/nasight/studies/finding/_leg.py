@@ -21,6 +21,8 @@ from nasight.studies.finding._race import Candidate, Race
 from nasight.studies.finding._work import BOOSTING, Recipe, Request, read_architecture
 
 FEWEST_PLACES = 2
+LENT = 0.15
+"""Of the answer's time, the part that a race may take where short trainings said nothing about longer ones."""
 
 
 @dataclass(frozen=True)
@@ -123,9 +125,20 @@ class Leg:
         if self.budget.seconds is None:
             return planned
         time = (self.until("race") - 0.5) / (len(self.plan.rungs) - rung)
-        each = self.row_seconds() * self.passes(self.plan.rungs[rung], self.plan.rows(rung)) + PER_TRAINING
+        each = self.rung_seconds(rung)
         controls = sum(c.control for c in race.candidates.values()) * (race.seeds if rung == 0 else 1)
         return max(0, min(4 * planned, int(time * self.f.count / each) - controls))
+
+    def spare(self, rung: int) -> int:
+        """How many more candidates a rung may have where the one before it said nothing: the answer lends the time."""
+        if self.budget.seconds is None:
+            return 0
+        lent = LENT * self.s.all_shares["answer"] * float(self.journal[f"planned {self.number}"])
+        return int(lent * self.f.count / self.rung_seconds(rung))
+
+    def rung_seconds(self, rung: int) -> float:
+        """Seconds of a training on a rung."""
+        return self.row_seconds() * self.passes(self.plan.rungs[rung], self.plan.rows(rung)) + PER_TRAINING
 
     def until(self, stage: str) -> float:
         """Seconds until this stage should have ended, of those that were left when the plan was made."""

@@ -88,7 +88,7 @@ class Race:
     places : how many candidates each rung has time for, controls not counted.
     level : of the intervals by which candidates leave.
     seeds : how often controls are trained on the lowest rung; their spread is the noise of a seed.
-    flexible : whether twice as many may stay where a rung predicted nothing.
+    spare : further places of the next rung, for where a rung predicted nothing.
     by_size : whether size counts as much as accuracy. So it is where a far longer training is meant: short ones favor
         what starts fast, and large networks end higher.
     """
@@ -96,7 +96,7 @@ class Race:
     places: list[int]
     level: float = 0.95
     seeds: int = 2
-    flexible: bool = True
+    spare: int = 0
     by_size: bool = False
     candidates: dict[str, Candidate] = field(default_factory=dict)
     outcomes: dict[Entry, Outcome] = field(default_factory=dict)
@@ -172,8 +172,7 @@ class Race:
             raise RequestError(f"rung {self.rung} of the race still has {len(self.ask())} trainings to wait for")
         if self.rung + 1 >= len(self.places):
             raise RequestError("the last rung of the race has no next one")
-        if self.rung:
-            self.agreements.append(self._agreement(self.rung - 1))
+        self.end()
         running = [c for c in self.ranked() if c.architecture not in self.left and not c.control]
         leader = self.ranked()[0]
         kept, deviation = [], self.seed_deviation()
@@ -184,16 +183,16 @@ class Race:
             else:
                 kept.append(candidate)
         places = self.places[self.rung + 1]
-        if self.flexible and self.agreements and not self.agreements[-1].predicts:
+        if self.agreements and not self.agreements[-1].predicts:
             # The rung before said nothing about this one, so this one may say nothing about the next.
-            places = min(2 * places, len(kept))
+            places += self.spare
         for candidate in kept[places:]:
             self.left[candidate.architecture] = Left(self.rung, "time")
         self.rung += 1
         return kept[:places]
 
     def end(self) -> None:
-        """The race is over on this rung: how well the one before predicted it is told too."""
+        """All of this rung is trained: how well the one before predicted it is kept."""
         if self.rung and len(self.agreements) < self.rung:
             self.agreements.append(self._agreement(self.rung - 1))
 

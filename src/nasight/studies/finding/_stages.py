@@ -29,8 +29,8 @@ def run_leg(leg: Leg) -> LegResult:
     leg.tell_stage("recipe")
     leg.recipe, leg.tried = _recipe(leg)
     leg.tell_stage("propose")
-    clock, later = leg.budget.seconds is not None, leg.s.target is not None and leg.epochs is None
-    race = Race(list(leg.plan.places), level=leg.s.level, flexible=clock, by_size=later)
+    later = leg.s.target is not None and leg.epochs is None
+    race = Race(list(leg.plan.places), level=leg.s.level, by_size=later)
     race.enter(_controls(leg))
     race.enter(proposals(leg, race))
     leg.tell_stage("race")
@@ -140,6 +140,7 @@ def _race(leg: Leg, race: Race) -> None:
             # No time for longer trainings of several: the answer is decided by these.
             return
         race.places[rung] = places
+        race.spare = int(leg.decide(f"spare {rung}", lambda rung=rung: leg.spare(rung)))  # type: ignore[misc]
         race.close()
         _tell_rung(leg, race)
         _train(leg, race)
