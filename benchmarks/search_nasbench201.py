@@ -1,23 +1,21 @@
 """What weight-sharing methods find on NAS-Bench-201 at a size that two cores can search.
 
-    python benchmarks/search_nasbench201.py --data-folder DATA
+    python benchmarks/search_nasbench201.py --controls --data-folder DATA
 
-runs every method on Fashion-MNIST and CIFAR-10 over several seeds, one process per core. Each search is a run folder,
-so that an interrupted benchmark resumes where it stopped. Its figures are kept in search_runs.json.gz beside the
-result: what was searched once is not searched again, by none of the commands below. The proxy was chosen by its cost
-alone: one cell per stage, 8 channels, images of 16 x 16, 3,000 of them, 16 epochs, about a minute per search on one
-core. Prints tables in Markdown. Cells found on CIFAR-10 are looked up in DATA/nasbench201.csv.gz after all searches are
-done; nothing here is chosen by that table. The report on seeds that chose nothing, at two sizes, beside what NASWOT and
-the parameter count choose in the same time, and a result of all methods:
+searches CIFAR-10 with DARTS and PC-DARTS and their GAEA twins, eight seeds that chose nothing (100 to 107), one process
+per core. Each search is a run folder, so that an interrupted benchmark resumes where it stopped. Its figures are kept
+in search_runs.json.gz beside the result: what was searched once is not searched again, by none of the commands below.
+The proxy was chosen by its cost alone: one cell per stage, 8 channels, images of 16 x 16, 3,000 of them, 16 epochs,
+about a minute per search on one core. Prints tables in Markdown. Cells found on CIFAR-10 are looked up in
+DATA/nasbench201.csv.gz after all searches are done; nothing here is chosen by that table. --controls adds what NASWOT
+and the parameter count choose in the same time. Further reports: other data, the preset `small`, all methods.
 
-    python benchmarks/search_nasbench201.py --data cifar-10 --first-seed 100 --seeds 8 --controls --data-folder DATA \\
-        --methods mixtures,joint --work-folder runs/report --out benchmarks/results/search_fresh.json.gz
-    python benchmarks/search_nasbench201.py --data fashion-mnist --first-seed 100 --seeds 8 --data-folder DATA \\
-        --methods mixtures --work-folder runs/report --out benchmarks/results/search_fashion.json.gz
-    python benchmarks/search_nasbench201.py --proxy small --data cifar-10 --first-seed 100 --seeds 8 --controls \\
-        --data-folder DATA --methods mixtures --work-folder runs/small --out benchmarks/results/search_small.json.gz
-    python benchmarks/search_nasbench201.py --methods all --data cifar-10 --first-seed 100 --seeds 8 \\
-        --data-folder DATA --work-folder runs/report --out benchmarks/results/table_runs.json.gz
+    python benchmarks/search_nasbench201.py --data fashion-mnist --methods mixtures --data-folder DATA \\
+        --out benchmarks/results/search_fashion.json.gz
+    python benchmarks/search_nasbench201.py --proxy small --methods mixtures --controls --data-folder DATA \\
+        --out benchmarks/results/search_small.json.gz
+    python benchmarks/search_nasbench201.py --methods all --data-folder DATA \\
+        --out benchmarks/results/table_runs.json.gz
 
 `--methods mixtures` stands for DARTS and PC-DARTS and their GAEA twins, ERM and bilevel, `joint` for the same four with
 one step for both, and `all` for every row of the method table, each with its default objective on this space.
@@ -57,20 +55,6 @@ SMALL: dict[str, Any] = {"space": "nasbench201", "preset": "small", "threads": 1
 QUICK = {**PROXY, "size": {"channels": 4, "cells": 1}, "examples": 200, "resolution": 8, "epochs": 1}
 PROXIES = {"minute": PROXY, "small": SMALL, "quick": QUICK}
 COLUMNS = ("c10_test200", "c100_test200", "in16_test200")
-METHODS = (
-    ("darts", "erm-joint"),
-    ("gaea-darts", "erm-joint"),
-    ("gaea-darts", "erm"),
-    ("darts", "bilevel"),
-    ("gaea-darts", "bilevel"),
-    ("rs-ws", "weights"),
-    ("gdas", "bilevel"),
-    ("gdas-drawn", "bilevel"),
-    ("gdas-straight", "bilevel"),
-    ("gaea-gdas", "bilevel"),
-    ("pc-darts", "bilevel"),
-    ("gaea-pc-darts", "erm"),
-)
 MIXTURES = ("darts", "gaea-darts", "pc-darts", "gaea-pc-darts")
 Item = tuple[str, str, str, int]  # method, objective, data, seed
 Figures = dict[str, Any]
@@ -187,7 +171,7 @@ def markdown(results: dict[str, dict[str, Any]], random: dict[str, Any] | None, 
     return "\n".join(lines)
 
 
-def wanted_rows(text: str | None) -> list[tuple[str, str]]:
+def wanted_rows(text: str) -> list[tuple[str, str]]:
     """(method, objective) of every row that `--methods` asks for."""
     space = load("nasbench201", none=False)
     groups = {
@@ -195,8 +179,6 @@ def wanted_rows(text: str | None) -> list[tuple[str, str]]:
         "joint": [(name, "erm-joint") for name in MIXTURES],
         "all": [(row.name, resolve(row, space, data="cifar-10").objective) for row in TABLE.values()],
     }
-    if text is None:
-        return list(METHODS)
     found = [row for word in text.split(",") for row in groups.get(word) or [(*word.split(":"),)]]
     return list(dict.fromkeys((method, objective) for method, objective in found))
 
@@ -223,14 +205,14 @@ def differences(rows: dict[str, Figures], simple: dict[str, Figures]) -> list[st
 
 
 def main() -> None:
-    flags = Flags(__doc__, "search_results", seeds=4, data="data sets and nasbench201.csv.gz", work="runs/nasbench201")
-    flags.add_argument("--data", default="cifar-10,fashion-mnist")
+    flags = Flags(__doc__, "search_fresh", seeds=8, data="data sets and nasbench201.csv.gz", work="runs/nasbench201")
+    flags.add_argument("--data", default="cifar-10", help="names, joined by commas (default cifar-10)")
     flags.add_argument(
-        "--methods", default=None, help="method:objective, or `mixtures`, `joint` or `all` rows, joined by commas"
+        "--methods", default="mixtures,joint", help="method:objective, or one of these names, joined by commas"
     )
     flags.add_argument("--proxy", choices=sorted(PROXIES), default="minute")
     flags.add_argument("--workers", type=int, default=None)
-    flags.add_argument("--first-seed", type=int, default=0, help="seeds count up from here (default 0)")
+    flags.add_argument("--first-seed", type=int, default=100, help="seeds count up from here (default 100)")
     flags.add_argument(
         "--controls", action="store_true", help="what NASWOT and the parameter count choose in the same time"
     )
@@ -239,7 +221,7 @@ def main() -> None:
     sets, seeds = given.data.split(","), range(given.first_seed, given.first_seed + given.seeds)
     items: list[Item] = [(*which, data, seed) for seed in seeds for which in wanted for data in sets]
     proxy = PROXIES[given.proxy]
-    work = partial(find, proxy=proxy, folder=given.work_folder, data_folder=given.data_folder)
+    work = partial(find, proxy=proxy, folder=given.work_folder / given.proxy, data_folder=given.data_folder)
     place = given.out.with_name("search_runs.json.gz")
     figures = kept(place, items, work, workers=given.workers, settings=proxy)
     found = dict(zip(items, figures, strict=True))

@@ -51,15 +51,15 @@ class FactorizedReduce(nn.Module):
     def __init__(self, channels_in: int, channels_out: int) -> None:
         super().__init__()
         half = channels_out // 2
-        self.even = nn.Conv2d(channels_in, half, 1, stride=2, bias=False)
-        self.odd = nn.Conv2d(channels_in, channels_out - half, 1, stride=2, bias=False)
+        self.even = nn.Conv2d(channels_in, half, 1, bias=False)
+        self.odd = nn.Conv2d(channels_in, channels_out - half, 1, bias=False)
         self.norm = nn.BatchNorm2d(channels_out)
 
     def forward(self, x: Tensor) -> Tensor:
         x = F.relu(x)
         height, width = x.shape[-2:]
-        shifted = F.pad(x, (0, width % 2, 0, height % 2))[..., 1:, 1:]
-        return self.norm(torch.cat([self.even(x), self.odd(shifted)], 1))
+        odd = F.pad(x, (0, width % 2, 0, height % 2))[..., 1::2, 1::2]
+        return self.norm(torch.cat([self.even(x[..., ::2, ::2]), self.odd(odd)], 1))
 '''
 
 SEPARABLE_CONV = '''

@@ -21,25 +21,29 @@ HALVINGS = 3
 
 
 class FactorizedReduce(nn.Module):
-    """ReLU, two 1x1 convolutions of stride 2 on interleaved grids of pixels, batch norm."""
+    """ReLU, a 1x1 convolution on each of two interleaved grids of pixels, batch norm."""
 
     def __init__(self, channels_in: int, channels_out: int, *, affine: bool = True, running: bool = True) -> None:
         super().__init__()
         half = channels_out // 2
-        self.even = nn.Conv2d(channels_in, half, 1, stride=2, bias=False)
-        self.odd = nn.Conv2d(channels_in, channels_out - half, 1, stride=2, bias=False)
+        self.even = nn.Conv2d(channels_in, half, 1, bias=False)
+        self.odd = nn.Conv2d(channels_in, channels_out - half, 1, bias=False)
         self.norm = nn.BatchNorm2d(channels_out, affine=affine, track_running_stats=running)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = F.relu(x)
-        out: Tensor = self.norm(torch.cat([self.even(x), self.odd(shifted(x))], 1))
+        even, odd = grids(F.relu(x))
+        out: Tensor = self.norm(torch.cat([self.even(even), self.odd(odd)], 1))
         return out
 
 
-def shifted(x: Tensor) -> Tensor:
-    """The image from pixel (1, 1) on; an odd side is padded, so that a stride of 2 gives as many pixels as before."""
+def grids(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Every other pixel from (0, 0) on, and as many from (1, 1) on; an odd side is padded.
+
+    A 1x1 convolution of stride 2 would read the same pixels, but with few channels, held last in memory, torch 2.13
+    writes beyond its memory in the gradient of such a one.
+    """
     h, w = x.shape[-2:]
-    return F.pad(x, (0, w % 2, 0, h % 2))[..., 1:, 1:]
+    return x[..., ::2, ::2], F.pad(x, (0, w % 2, 0, h % 2))[..., 1::2, 1::2]
 
 
 class SeparableConv(nn.Sequential):

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from nasight.spaces._blocks import ReluConvNorm
 from nasight.spaces._dropout import Masks
-from nasight.spaces.darts._network import FactorizedReduce, shifted
+from nasight.spaces.darts._network import FactorizedReduce, grids
 from nasight.spaces.darts._text import EDGES, INPUTS, NODES
 from nasight.spaces.fast._mix import shuffle
 
@@ -115,8 +115,8 @@ class MixedCell(nn.Module):
         return x
 
     def _factorized(self, e: int, x: Tensor) -> Tensor:
-        even, odd = self.skips[STRIDED.index(e)][:, :, None, None].tensor_split(2)
-        return torch.cat([F.conv2d(x, even, stride=2), F.conv2d(shifted(x), odd, stride=2)], 1)
+        kernels = self.skips[STRIDED.index(e)][:, :, None, None].tensor_split(2)
+        return torch.cat([F.conv2d(grid, kernel) for grid, kernel in zip(grids(x), kernels, strict=True)], 1)
 
 
 def _kernels(shape: tuple[int, ...], fan_in: int) -> nn.Parameter:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from nasight.spaces._dropout import Masks
 from nasight.spaces._placed import index
-from nasight.spaces.darts._network import shifted
+from nasight.spaces.darts._network import grids
 from nasight.spaces.darts._supernet_cell import CONVOLUTIONS, INTO, OUT_OF, STRIDED, Active, MixedCell, pass_by
 from nasight.spaces.darts._text import EDGES, INPUTS, NODES
 from nasight.spaces.fast._depthwise import average_pool, depthwise
@@ -79,13 +79,13 @@ class _Pass:
             self._convolutions(source, F.relu(node), stride)
 
     def _convolutions(self, source: int, x: Tensor, stride: int) -> None:
-        grids: Tensor | None = None
+        pixels: Tensor | None = None
         for e in OUT_OF[source]:
             folded = self.folded[EDGES[e][1]]
             if "skip_connect" in self.active[e] and stride > 1:
-                if grids is None:
-                    grids = torch.cat([rows(x[:, :, ::2, ::2]), rows(shifted(x)[:, :, ::2, ::2])], 1)
-                folded.append((e, "skip_connect", grids))
+                if pixels is None:
+                    pixels = torch.cat([rows(grid) for grid in grids(x)], 1)
+                folded.append((e, "skip_connect", pixels))
             for name, (_, dilation, repeats) in CONVOLUTIONS.items():
                 if name in self.active[e]:
                     out = depthwise(x, self.depthwise[name][0][e], stride, dilation)
