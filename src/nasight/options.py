@@ -91,7 +91,11 @@ class SearchOptions(TypedDict, total=False):
     clip: Annotated[float, Setting("Largest gradient norm of the shared weights.", LEARNING)]
     arch_lr: Annotated[
         float,
-        Setting("Learning rate of the architecture (default: the published one, scaled by 1/sqrt(steps)).", LEARNING),
+        Setting(
+            "Learning rate of the architecture (default: as published, where a preset follows a publication; else "
+            "scaled by 1/sqrt(steps), and for GAEA rows by the size of the gradient too).",
+            LEARNING,
+        ),
     ]
     arch_clip: Annotated[float, Setting("Largest gradient norm of the architecture (default: any).", LEARNING)]
     weights_first: Annotated[

@@ -11,7 +11,7 @@ import pytest
 import nasight
 from command import run as command
 from nasight.data import load as load_data
-from nasight.searching import METHODS, PROTOCOLS, PUBLISHED, Run, resolve
+from nasight.searching import METHODS, PROTOCOLS, PUBLISHED, Run, published_training, resolve
 from nasight.searching._streams import Streams
 from nasight.spaces import load
 
@@ -173,3 +173,31 @@ def test_an_objective_that_is_asked_for_comes_before_the_published_one() -> None
     for objective in ("erm-joint", "bilevel", "block"):
         found = resolve(METHODS["gaea-darts"], space, data="cifar-10", preset="paper", objective=objective)
         assert found.objective == objective
+
+
+def test_gaea_rows_are_single_level_on_nasbench201_but_for_the_estimators_of_gdas() -> None:
+    space = load("nasbench201", none=False)
+    rows = {name: resolve(row, space, data="cifar-10").objective for name, row in METHODS.items() if "gaea-" in name}
+    bilevel = {name for name, objective in rows.items() if objective == "bilevel"}
+    assert bilevel == {"gaea-gdas", "gaea-gdas-drawn", "gaea-gdas-straight"}
+    assert {objective for name, objective in rows.items() if name not in bilevel} == {"erm"}
+
+
+@pytest.mark.parametrize(
+    ("method", "differs"),
+    [
+        ("darts", {"drop_path": 0.2}),  # Liu et al., A.2; cnn/train.py
+        ("darts-2nd", {"drop_path": 0.2}),
+        ("pc-darts", {"batch_size": 128}),
+        ("p-darts", {"batch_size": 128}),  # train_cifar.py
+        ("gaea-pc-darts", {"batch_size": 128}),
+        ("gaea-darts", {"batch_size": 128}),
+        ("gaea-gdas", {"batch_size": 128}),
+        ("rs-ws", {}),
+    ],
+)
+def test_cells_of_the_darts_space_are_trained_as_the_publication_of_their_method_does(
+    method: str, differs: dict[str, float]
+) -> None:
+    assert published_training(method, "darts") == differs
+    assert published_training(method, "nasbench201") == {}

@@ -61,7 +61,11 @@ def search(
     ] = "gaea-darts",
     objective: Annotated[
         str | None,
-        option("erm, bilevel, erm-joint or block; by default the one the method was published with.", group=WHAT),
+        option(
+            "erm, bilevel, erm-joint or block (a few methods have others: --list); by default the one the method was "
+            "published with.",
+            group=WHAT,
+        ),
     ] = None,
     data: Annotated[str, choice(_shared.DATA, group=WHAT)] = "digits",
     strict: Strict = False,

@@ -7,7 +7,7 @@ from nasight.searching._latency import Latency
 from nasight.searching._loop import DEFAULT_METHOD, Interrupted, chosen_space, entropies, resume, search
 from nasight.searching._objectives import Objective
 from nasight.searching._progress import Progress
-from nasight.searching._published import PROTOCOLS, PUBLISHED, Published
+from nasight.searching._published import PROTOCOLS, PUBLISHED, Published, published_training
 from nasight.searching._questions import Policy
 from nasight.searching._relaxations import Mixture, Relaxation, StepContext
 from nasight.searching._run import TRAIN_FREE, Run
@@ -49,6 +49,7 @@ __all__ = [
     "gaea",
     "method_row",
     "methods",
+    "published_training",
     "read_count",
     "read_milliseconds",
     "read_settings",

@@ -126,6 +126,9 @@ ONE_SHOT = {
     "validation": 0.0,
 }
 
+DARTS_ROW = Published(
+    DARTS_CIFAR, "Liu et al. 2019, 3.1; quark0/darts@f276dd3", (AVERAGES,), training={"drop_path": 0.2}
+)
 PUBLISHED: Mapping[tuple[str, str], Published] = {
     ("darts", "nasbench201"): Published(
         _benchmark(50, arch_lr=3e-4, none=False, weights_first=True),
@@ -155,6 +158,7 @@ PUBLISHED: Mapping[tuple[str, str], Published] = {
             "cosine: the released scheduler, left at its default, begins anew every 50 epochs at half the height; "
             "here it is laid over all 150",
             "the command that was run is not recorded",
+            AVERAGES,
         ),
     ),
     ("rs-ws", "nasbench201"): Published(
@@ -186,12 +190,12 @@ PUBLISHED: Mapping[tuple[str, str], Published] = {
         ("the rows that judge the 100 draws of the end are not augmented here; the released code augments them",),
         medium=SAME_ROWS,
     ),
-    ("darts", "darts"): Published(DARTS_CIFAR, "Liu et al. 2019, 3.1; quark0/darts@f276dd3", (AVERAGES,)),
-    ("darts-2nd", "darts"): Published(DARTS_CIFAR, "Liu et al. 2019, 3.1; quark0/darts@f276dd3", (AVERAGES,)),
+    ("darts", "darts"): DARTS_ROW,
+    ("darts-2nd", "darts"): DARTS_ROW,
     ("pc-darts", "darts"): Published(
         {**PC_CIFAR, "warmup": 15, "arch_lr": 6e-4},
         "Xu et al. 2020, 4.2; yuhuixu1993/PC-DARTS@b74702f",
-        (AVERAGES,),
+        ("training: batches of 128 in the paper, 96 in the released settings", AVERAGES),
         training={"batch_size": 128},
     ),
     ("gaea-pc-darts", "darts"): Published(
@@ -219,6 +223,7 @@ PUBLISHED: Mapping[tuple[str, str], Published] = {
         },
         "Chen et al. 2019; chenxin061/pdarts@b880e87: 3 stages of 25 epochs, 10 of them warm-up, 5, 11 and 17 cells",
         ("dropout of the stages: 0, 0.4, 0.7 here and in the paper; 0.1, 0.4, 0.7 in the released README", AVERAGES),
+        training={"batch_size": 128},
         medium={"arch_clip": None},
     ),
     ("gdas-drawn", "darts"): Published(
@@ -329,6 +334,19 @@ def published_for(method: str, family: str, preset: str) -> Published | None:
 
 # GAEA, C.1 and C.2: the released searches of these spaces are bilevel; NAS-Bench-201 has both, and ERM is better (C.3).
 GAEA_BILEVEL = ("darts", "nasbench1shot1")
+ESTIMATORS = {"gaea-gdas-drawn": "gaea-gdas", "gaea-gdas-straight": "gaea-gdas"}
+"""Rows that differ from a published one by the estimator of a gradient alone, and have its objective."""
+
+
+def published_training(method: str, family: str) -> Mapping[str, Any]:
+    """What the publication of a method trains otherwise than the preset `paper` of such a space.
+
+    GAEA trains all that it finds in the DARTS space as PC-DARTS does (C.1.1).
+    """
+    found = PUBLISHED.get((method, family))
+    if found is None and method.startswith("gaea-"):
+        found = PUBLISHED.get(("gaea-pc-darts", family))
+    return {} if found is None else found.training
 
 
 def published_objective(method: str, family: str, preset: str) -> str | None:
@@ -336,6 +354,7 @@ def published_objective(method: str, family: str, preset: str) -> str | None:
 
     A preset that follows no protocol takes the one of "paper".
     """
+    method = ESTIMATORS.get(method, method)
     found = published_for(method, family, preset) or published_for(method, family, "paper")
     if found is not None:
         return str(found.settings["objective"])

@@ -90,12 +90,10 @@ MIRROR = Simplex()
 def gaea(base: Method, geometry: Simplex = MIRROR) -> Method:
     """The same method on the simplex, moved by exponentiated gradient.
 
-    Where the base is bilevel by default, this is single-level; a publication that says otherwise of a space comes
-    first (see `PUBLISHED`).
+    Its own objective is single-level, with a batch for each of the two steps; a publication that says otherwise of a
+    space comes first (see `PUBLISHED`).
     """
-    objectives = base.objectives
-    if objectives[0].name == "bilevel":
-        objectives = tuple(sorted(objectives, key=lambda objective: objective.name != "erm"))
+    objectives = tuple(sorted(base.objectives, key=lambda objective: objective.name != "erm"))
     paper = f"Li et al. 2021, on {base.paper}"
     return replace(base, name=f"gaea-{base.name}", geometry=geometry, objectives=objectives, paper=paper)
 

@@ -13,7 +13,7 @@ from nasight.data import Dataset, with_label
 from nasight.data import load as load_data
 from nasight.errors import RequestError
 from nasight.runs import RunFolder, data_of, is_code, named_again
-from nasight.searching import PUBLISHED, read_count, read_milliseconds
+from nasight.searching import published_training, read_count, read_milliseconds
 from nasight.spaces import Space, family_of
 from nasight.spaces import load as load_space
 from nasight.studies._asked import asked_for
@@ -99,8 +99,7 @@ def _from_run(
     dataset = data_of(folder, source, data, data_folder=data_folder, may_differ=True)
     named = named_again(path, about, name, code)
     found: Space | str = named if is_code(named) else load_space(named, **options)
-    row = PUBLISHED.get((str(settings.get("method")), family_of(name)))
-    published = row.training if row is not None and preset == "paper" else {}
+    published = published_training(str(settings.get("method")), family_of(name)) if preset == "paper" else {}
     return Trainable(found, text, dataset, Path(out) if out else path / "train", published, preset)
 
 
