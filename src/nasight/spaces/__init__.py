@@ -5,6 +5,7 @@ from nasight.spaces._base import LARGE, PRESETS, Space
 from nasight.spaces._cost import known_multiply_adds, multiply_adds
 from nasight.spaces._counts import MultiplyAdds, Parameters
 from nasight.spaces._dropout import Dropout
+from nasight.spaces._form import NetworkForm
 from nasight.spaces._graph import CellGraph, Edge
 from nasight.spaces._groups import Decision, Group, Weights
 from nasight.spaces._placed import Placed, placed, zeros_of
@@ -31,6 +32,7 @@ __all__ = [
     "Group",
     "ModuleSpace",
     "MultiplyAdds",
+    "NetworkForm",
     "Parameters",
     "Placed",
     "PlainSpace",

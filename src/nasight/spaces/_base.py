@@ -16,6 +16,7 @@ from nasight.errors import RequestError
 from nasight.memory import check_room
 from nasight.spaces._alternatives import Alternatives
 from nasight.spaces._counts import MultiplyAdds, Parameters
+from nasight.spaces._form import NetworkForm
 from nasight.spaces._graph import CellGraph
 from nasight.spaces._groups import Decision, Group, Weights
 from nasight.spaces._source import Source
@@ -89,6 +90,8 @@ class Space(ABC):
     """Whether two operations of a node of a cell may read the same input."""
     published: ClassVar[Mapping[str, str]] = {}
     """Names of published architectures, and where they were published."""
+    transferred: ClassVar[Mapping[str, NetworkForm]] = {}
+    """Names of published architectures -> the network that other, larger data was published with."""
     pruned: ClassVar[str | None] = None
     """The option of a decision that is not taken at all, where a space keeps only some of its edges."""
 

@@ -15,6 +15,7 @@ from nasight.errors import RequestError
 from nasight.spaces._alternatives import Alternatives
 from nasight.spaces._base import Space
 from nasight.spaces._blocks import image_channels
+from nasight.spaces._form import NetworkForm
 from nasight.spaces._graph import CellGraph
 from nasight.spaces._groups import Decision, Group, Weights
 from nasight.spaces._source import Source
@@ -22,7 +23,7 @@ from nasight.spaces._supernet import Supernet
 from nasight.spaces.darts._graph import from_graph, read_graphs, to_graph
 from nasight.spaces.darts._network import DartsNetwork
 from nasight.spaces.darts._pools import NAME, pools, pools_but
-from nasight.spaces.darts._popular import PAPERS
+from nasight.spaces.darts._popular import IMAGENET_CELLS, PAPERS
 from nasight.spaces.darts._source import write
 from nasight.spaces.darts._supernet import DartsSupernet
 from nasight.spaces.darts._text import (
@@ -42,6 +43,7 @@ EVALUATION = {"channels": 36, "cells": 20}
 """The sizes at which the papers retrain; `Darts.sizes` are those at which they search."""
 IMAGENET = {"channels": 48, "cells": 14, "stem": 3}
 """The sizes at which they retrain on ImageNet."""
+ON_IMAGENET = NetworkForm("ImageNet", (3, 224, 224), 1000, IMAGENET)
 
 
 class Darts(Space):
@@ -103,6 +105,7 @@ class Darts(Space):
     study_cells: ClassVar[int] = 5
     repeated_inputs: ClassVar[bool] = True
     published: ClassVar[Mapping[str, str]] = PAPERS
+    transferred: ClassVar[Mapping[str, NetworkForm]] = dict.fromkeys(IMAGENET_CELLS, ON_IMAGENET)
     pruned: ClassVar[str | None] = "none"
 
     def __init__(self, *, none: bool = True) -> None:
