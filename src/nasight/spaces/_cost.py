@@ -38,7 +38,7 @@ def multiply_adds(network: nn.Module, inputs: tuple[int, ...]) -> int:
 
 
 def known_multiply_adds(network: nn.Module, inputs: tuple[int, ...]) -> int | None:
-    """The same; None where a model has matrices outside of such layers, or does not take one example of zeros.
+    """The `multiply_adds` of a model; None where it has matrices in other layers, or takes no example of zeros.
 
     >>> known_multiply_adds(nn.Linear(4, 2), (4,)), known_multiply_adds(nn.LSTM(4, 2), (3, 4))
     (8, None)
