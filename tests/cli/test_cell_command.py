@@ -37,6 +37,18 @@ def test_a_drawing_is_written_where_it_is_asked_for_and_nowhere_else(
     assert (tmp_path / "drawn" / "SNAS.svg").is_file()
 
 
+def test_a_cell_published_on_imagenet_has_its_network_for_it_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("cell", "PC_DARTS_imagenet", "--json") == 0
+    found = json.loads(capsys.readouterr().out)["transferred"]
+    assert (found["data"], found["parameters"], found["multiply_adds"]) == ("ImageNet", 5_342_464, 581_627_328)
+    assert found["network"] == {"channels": 48, "cells": 14, "stem": 3, "inputs": [3, 224, 224], "classes": 1000}
+    assert run("cell", "PC_DARTS_imagenet") == 0
+    shown = capsys.readouterr().out
+    assert "  ImageNet     5,342,464 parameters, 582 M multiply-adds with 48 channels and 14 cells, 224 x 224" in shown
+    assert run("cell", "SNAS", "--json") == 0  # published with another number of channels there
+    assert json.loads(capsys.readouterr().out)["transferred"] is None
+
+
 def test_a_nasbench201_cell_has_one_cell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = "|nor_conv_3x3~0|+|none~0|skip_connect~1|+|avg_pool_3x3~0|none~1|nor_conv_1x1~2|"
     assert run("cell", text, "--json", "--out", str(tmp_path / "n.svg")) == 0

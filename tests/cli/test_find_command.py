@@ -62,6 +62,16 @@ def test_json_is_one_object_and_a_finished_find_is_read_again(
     shown = capsys.readouterr().out
     assert result["sentence"] in shown
     assert f"nasight predict {out}" in shown
+    assert len(re.findall(r" [\d,]+ parameters, [\d.]+ [kM] multiply-adds$", shown, re.MULTILINE)) == 2
+    counted = json.loads((Path(out) / "result.json").read_text())
+    for side in (counted, counted["baseline"]):
+        del side["multiply_adds"]
+    for point in counted["front"]:
+        del point["multiply_adds"]
+    (Path(out) / "result.json").write_text(json.dumps(counted))  # as versions before wrote it
+    assert run("find", "--resume", out) == 0
+    shown = capsys.readouterr().out
+    assert len(re.findall(r" [\d,]+ parameters$", shown, re.MULTILINE)) == 2
     assert run("find", *given, "--out", out) == 2
     assert "already holds a run" in capsys.readouterr().err
 

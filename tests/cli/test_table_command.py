@@ -41,6 +41,13 @@ def test_a_query_gives_the_published_best_cell_of_cifar_100(folder: str) -> None
     lines = invoke("query", CELL, "--folder", folder).stdout
     assert re.search(r"c100 +73\.51 +1 ", lines)
     assert "no other cell computes the same expression" in lines
+    assert row["multiply_adds"] == 184_730_240
+    assert "  multiplies   185 M (multiply-adds per image of 32 x 32)\n" in lines
+
+
+def test_cells_of_the_same_expression_have_their_own_size(folder: str) -> None:
+    lines = invoke("query", CELL.replace("nor_conv_3x3~2", "none~2"), "--folder", folder).stdout
+    assert re.search(r"^    \|.*\|  0\.802 million, 114 M multiply-adds$", lines, re.MULTILINE)
 
 
 def test_a_wrong_cell_says_what_is_wrong_with_it(folder: str) -> None:

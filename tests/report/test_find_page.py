@@ -192,6 +192,37 @@ def test_on_the_front_estimates_are_hollow_and_latencies_are_shown(tmp_path: Pat
     assert len(re.findall(r'<tr> <th scope="row"', section(path, "front"))) == len(traces["front"]["x"])
 
 
+def test_multiply_adds_stand_beside_parameters_and_finds_of_before_have_none(tmp_path: Path) -> None:
+    answer = made_find(tmp_path / "find")
+    before = find_page(answer).read_text().partition("<main>")[2]
+    assert "20,000 parameters" in before
+    assert not re.search(r"\d multiply-adds|<small>multiply-adds", before)
+    result = answer.result
+    counted = [{**point, "multiply_adds": 100 * point["parameters"]} for point in result["front"]]
+    lines = [{**line, "multiply_adds": 100 * line["parameters"]} for line in result["race"]["lines"]]
+    lines[1]["multiply_adds"] = None
+    changed(
+        answer.path,
+        multiply_adds=2_000_000,
+        baseline={**answer.baseline, "multiply_adds": None},
+        front=counted,
+        race={**result["race"], "lines": lines},
+    )
+    path = find_page(answer.path)
+    winner, baseline, _ = re.split(r'<div class="side[ "]', section(path, "answer"))[1:]
+    assert "20,000 parameters, 2,000,000 multiply-adds" in winner
+    assert "multiply-adds" not in baseline
+    front = section(path, "front")
+    assert "parameters<br><small>multiply-adds</small>" in front
+    assert "43,010<br><small>4,301,000</small>" in front
+    figures = charts(path)
+    texts = [t for name in ("race", "front") for trace in figures[name][name]["data"] for t in trace.get("text", ())]
+    sized = [text for text in texts if "20,000 parameters" in text]
+    assert len(sized) == 4  # three rungs, and the front
+    assert all("20,000 parameters<br>2,000,000 multiply-adds" in text for text in sized)
+    assert all("multiply-adds" not in text for text in texts if "94,186 parameters" in text)
+
+
 def test_the_recipe_and_the_grid_are_shown(tmp_path: Path) -> None:
     said = words(section(find_page(made_find(tmp_path / "find")), "recipe"))
     assert "random changes of images: shift , 32 examples per step" in said

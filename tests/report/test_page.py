@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from chromium import Browser
 
+import nasight
 from command import run
+from nasight.spaces import multiply_adds
 from nasight.studies import report
 
 DRAWN = "[...document.querySelectorAll('.chart')].every((c) => c.querySelector('.main-svg'))"
@@ -98,6 +100,12 @@ def luminance(color: str) -> float:
     parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     r, g, b = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
     return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
+def test_multiply_adds_are_shown_of_a_network_that_is_not_trained_yet(searched: Path, run_page: Path) -> None:
+    found = nasight.Run(searched / "gaea-darts")
+    network = found.space.network(found.architecture, (1, 8, 8), 2, channels=4, cells=1)
+    assert f"{multiply_adds(network, (1, 8, 8)):,} multiply-adds per example" in run_page.read_text()
 
 
 def test_text_has_a_contrast_of_at_least_four_and_a_half_in_both_themes(run_page: Path) -> None:

@@ -1,6 +1,7 @@
 """The best under a limit: counts are those of the networks, the limit is kept, and how sure is said."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from nasight.errors import RequestError
 from nasight.searching import Run, resume, search
 from nasight.searching._constraint import LogProbability, chances_of_best
 from nasight.searching._units import read_count
-from nasight.spaces import load
+from nasight.spaces import load, multiply_adds
 from nasight.spaces.module import Choice
 
 
@@ -94,7 +95,14 @@ def test_the_pick_keeps_the_limit_is_the_best_of_the_likeliest_and_both_answers_
     run = tiny("limited", max_params=limit)
     about = run.result["constraint"]
     assert run.settings.max_params == limit
-    assert about["unconstrained"] == {"architecture": free.result["architecture"], "params": limit + 1, "latency": None}
+    products = free.space.multiply_adds((1, 8, 8), 10, **free.settings.size)
+    assert about["unconstrained"] == {
+        "architecture": free.result["architecture"],
+        "params": limit + 1,
+        "multiply_adds": products(free.architecture),
+        "latency": None,
+    }
+    assert about["multiply_adds"] == products(run.architecture)
     assert about["params"] == count(run.architecture) <= limit
     log_p = LogProbability(run.weights, run.space.groups(), run.space)
     within = sorted((log_p(a) for a in run.space if count(a) <= limit), reverse=True)
@@ -135,6 +143,7 @@ def test_a_user_s_own_module_is_searched_under_a_limit(tmp_path: Path) -> None:
     run = search(build, data="digits", out=tmp_path / "r", max_params="1k", **settings)
     assert run.result["architecture"] == "1=narrow"
     assert run.result["constraint"]["params"] == 650
+    assert run.result["constraint"]["multiply_adds"] == 640
     with pytest.raises(RequestError, match="has at most 100 parameters: the smallest has 650"):
         search(build, data="digits", out=tmp_path / "s", max_params=100, **settings)
 
@@ -179,10 +188,12 @@ def test_the_command_says_the_count_and_how_sure_and_refuses_the_impossible_in_o
     assert searched("c", "--max-params", "25k", "--channels", "4") == 0
     shown = capsys.readouterr().out
     assert "of at most 25,000 (at channels 8, cells 1)" in shown
+    assert re.search(r"^  multiplies   [\d.]+ k \(multiply-adds per example\)$", shown, re.MULTILINE)
     assert "that it is the best of 20 candidates within the limit" in shown
     result = json.loads((tmp_path / "c" / "result.json").read_text())
     assert result["constraint"]["size"] == {"channels": 8, "cells": 1}
     network = Run(tmp_path / "c").space.network(Run(tmp_path / "c").architecture, (1, 8, 8), 10, channels=8, cells=1)
     assert sum(p.numel() for p in network.parameters()) == result["constraint"]["params"] <= 25_000
+    assert multiply_adds(network, (1, 8, 8)) == result["constraint"]["multiply_adds"]
     assert searched("d", "--max-params", "25k", "--method", "eigen") == 2
     assert "has no setting 'max_params'" in capsys.readouterr().err

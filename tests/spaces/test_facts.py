@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
 
 from nasight.errors import RequestError
-from nasight.spaces import PRESETS, Choice, ModuleSpace, Space, load, names
+from nasight.spaces import PRESETS, Choice, ModuleSpace, PlainSpace, Space, load, multiply_adds, names
 from nasight.training import settings_for
 
 OWN = ModuleSpace(lambda: nn.Sequential(Choice({"relu": nn.ReLU(), "tanh": nn.Tanh()}), nn.Linear(4, 2)))
@@ -91,6 +93,54 @@ def test_counts_are_those_of_built_networks_and_none_is_below_the_smallest(space
         if space.usable(arch) is None:
             network = space.network(arch, (3, 8, 8), 3, **size_of(space))
             assert count(arch) == sum(p.numel() for p in network.parameters()) >= least
+
+
+@pytest.mark.parametrize("space", SPACES, ids=lambda s: f"{s.name}-{len(s.decisions[0].options)}")
+def test_multiply_adds_are_those_of_built_networks(space: Space) -> None:
+    inputs = (4,) if space is OWN else (3, 9, 9)
+    count, generator = space.multiply_adds(inputs, 3, **size_of(space)), torch.Generator().manual_seed(1)
+    for arch in (space.reference, *(space.sample(generator) for _ in range(6))):
+        if space.usable(arch) is None:
+            network = space.network(arch, inputs, 3, **size_of(space))
+            assert count(arch) == multiply_adds(network, inputs) > 0
+
+
+def test_published_cells_of_other_spaces_are_counted_too() -> None:
+    space, size = load("darts"), {"channels": 4, "cells": 3}
+    for name in space.published:
+        network = space.network(space.parse(name), (3, 8, 8), 3, **size)
+        counted = space.multiply_adds((3, 8, 8), 3, **size)(space.parse(name))
+        assert counted == multiply_adds(network, (3, 8, 8))
+
+
+class ByValues(nn.Module):
+    """A pass that needs values, which a network without memory has not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out: torch.Tensor = self.linear(x) * (1.0 if x.sum().item() > 1 else 2.0)
+        return out
+
+
+def test_a_network_that_needs_values_is_counted_with_memory() -> None:
+    class Own(PlainSpace):
+        def network(self, *args: Any, **size: Any) -> nn.Module:
+            return ByValues()
+
+    assert Own().multiply_adds((4,), 3)(Own().reference) == 12
+
+
+@pytest.mark.parametrize(
+    "model",
+    [nn.TransformerEncoderLayer(4, 1, 8), nn.LSTM(4, 4), nn.ConvTranspose1d(2, 2, 3), nn.Linear(5, 2)],
+    ids=lambda model: type(model).__name__,
+)
+def test_of_a_model_with_other_products_or_other_inputs_nothing_is_told(model: nn.Module) -> None:
+    space = ModuleSpace(nn.Sequential(Choice({"relu": nn.ReLU(), "tanh": nn.Tanh()}), model))
+    assert space.multiply_adds((2, 4), 3)(space.reference) is None
 
 
 @pytest.mark.parametrize("name", names())

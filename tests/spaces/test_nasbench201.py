@@ -28,6 +28,36 @@ def test_a_cell_has_the_parameters_the_benchmark_counts(seed):
     assert parameters(SPACE.network(arch)) == wanted
 
 
+@pytest.mark.parametrize(
+    ("text", "wide", "narrow"),
+    [
+        (SPACE.format(SPACE.reference), 2, 0),
+        (TEXT, 1, 1),
+        ("|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|skip_connect~0|nor_conv_3x3~1|nor_conv_3x3~2|", 5, 0),
+    ],
+)
+def test_a_cell_has_the_multiply_adds_that_are_counted_by_hand(text, wide, narrow):
+    def convolution(kernel, before, after, side):
+        return kernel * kernel * before * after * side * side
+
+    stem, head = convolution(3, 3, 16, 32), 64 * 10
+    # Two 3x3 convolutions, the first of stride 2, beside a 1x1 one behind a pool.
+    reductions = sum(
+        convolution(3, c, 2 * c, side) + convolution(3, 2 * c, 2 * c, side) + convolution(1, c, 2 * c, side)
+        for c, side in ((16, 16), (32, 8))
+    )
+    cells = 5 * sum(
+        wide * convolution(3, c, c, side) + narrow * convolution(1, c, c, side)
+        for c, side in ((16, 32), (32, 16), (64, 8))
+    )
+    count = SPACE.multiply_adds((3, 32, 32), 10, channels=16, cells=5)
+    assert count(SPACE.parse(text)) == stem + reductions + cells + head
+
+
+def test_the_reference_has_78561920_multiply_adds_at_the_size_of_the_benchmark():
+    assert SPACE.multiply_adds((3, 32, 32), 10, channels=16, cells=5)(SPACE.reference) == 78_561_920
+
+
 def test_there_are_15625_cells_and_4096_without_none():
     assert (len(SPACE), len(NasBench201(none=False))) == (15625, 4096)
 

@@ -10,11 +10,12 @@ import pytest
 import torch
 from scipy import stats
 
-from nasight.anatomy import read_cells
+from nasight.anatomy import read_cells, widest
 from nasight.data import Augment, Dataset
 from nasight.errors import RequestError
+from nasight.spaces import load, multiply_adds
 from nasight.studies import Protocol, compare_adapted
-from nasight.studies._adapted import _family, _parameters
+from nasight.studies._adapted import _family, _network
 
 TABLE_1 = {
     "NASNet": ((4.29, 4.32), (4.42, 4.45)),
@@ -41,7 +42,8 @@ def images(classes: int, side: int = 32, count: int = 100) -> Dataset:
 def test_parameters_of_original_and_adapted_networks_are_those_of_table_1(name: str) -> None:
     designs = _family(read_cells(name), 0, 0)
     for classes, printed in zip((10, 100), TABLE_1[name], strict=True):
-        found = [_parameters(design, images(classes), PAPER) / 1e6 for design in designs]
+        networks = [_network(design, images(classes), PAPER) for design in designs]
+        found = [sum(p.numel() for p in network.parameters()) / 1e6 for network in networks]
         assert [round(millions, 2) for millions in found] == list(printed)
         assert round(1e6 * (found[1] - found[0])) == MOVES[name]
 
@@ -86,6 +88,10 @@ def test_differences_are_paired_by_seeds_and_a_wider_call_trains_only_what_is_mi
     assert row.difference.high - row.difference.mean == pytest.approx(reach)
     assert (original.index, original.difference, other.index) == (0, None, 1)
     assert original.accuracy == pytest.approx(100 - row.error)
+    space = load("darts")
+    for design, counted in ((cells[0], row.multiply_adds), (widest(cells[0]), row.adapted_multiply_adds)):
+        network = space.network(design.architecture(), (1, 8, 8), 2, channels=2, cells=3)
+        assert counted == multiply_adds(network, (1, 8, 8))
 
 
 def test_what_cannot_be_compared_is_refused_before_anything_is_trained(shapes: Dataset) -> None:

@@ -128,6 +128,7 @@ def test_the_card_says_what_the_network_is_and_how_good(run: Path) -> None:
     assert (card.data.name, card.data.fingerprint) == ("digits", load_data("digits").fingerprint)
     assert (card.values.type, card.values.low, card.values.high) == ("float32", 0.0, 1.0)
     assert card.parameters == result["parameters"]
+    assert card.multiply_adds == result["multiply_adds"] > 0
 
 
 def test_a_training_without_a_model_folder_gives_the_same_model(run: Path, tmp_path: Path) -> None:

@@ -105,6 +105,8 @@ def test_find_compares_with_gradient_boosting_on_a_table(tmp_path: Path) -> None
     answer = nasight.find(FRAME, label="price", trainings=32, epochs=1, workers=1, out=tmp_path / "find")
     lines = {line["proposed_by"]: line for line in answer.result["race"]["lines"]}
     assert lines["boosting"]["control"]
+    assert lines["boosting"]["multiply_adds"] is None
+    assert lines["plain"]["multiply_adds"] > 0
     if answer.baseline["kind"] == "boosting":
         # Beside scikit-learn itself on the same rows.
         data = with_test_part(load(FRAME, label="price"))

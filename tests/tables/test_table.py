@@ -60,6 +60,29 @@ def test_sizes_follow_from_the_convolutions(published: Table) -> None:
     np.testing.assert_allclose(published.column("params_M"), expected, atol=6e-6)
 
 
+def test_multiply_adds_are_the_operations_of_the_file_less_those_of_other_layers(csv_path: Path) -> None:
+    space, pixels = NasBench201(), 5 * (16 * 32**2 + 32 * 16**2 + 64 * 8**2)
+    count = space.multiply_adds((3, 32, 32), 10, channels=16, cells=5)
+    with gzip.open(csv_path, "rt") as file:
+        rows = list(csv.DictReader(file))
+    (reductions,) = {float(row["flops_M_c10_naslib"]) for row in rows if row["arch"] == SKIPS}
+    others = reductions - (count(space.parse(SKIPS)) or 0) / 1e6
+    for row in rows:
+        options = [option for _, option in space.parse(row["arch"])]
+        # The file counts two operations of a norm and one of a ReLU for each pixel, and nine of a pool.
+        layers = 3 * sum(option.startswith("nor_conv") for option in options) + 9 * options.count("avg_pool_3x3")
+        found = (count(space.parse(row["arch"])) or 0) / 1e6 + layers * pixels / 1e6 + others
+        assert found == pytest.approx(float(row["flops_M_c10_naslib"]), abs=2e-5)
+
+
+def test_multiply_adds_of_a_row_are_those_of_the_network_that_has_its_parameters(published: Table) -> None:
+    row = published.query("|nor_conv_3x3~0|+|none~0|nor_conv_3x3~1|+|skip_connect~0|none~1|skip_connect~2|")
+    assert (row.parameters, row.multiply_adds) == (pytest.approx(0.559386, abs=1e-5), 78_561_920)
+    other = Table(published.space, {"params_M": published.column("params_M") + 0.01})
+    assert other.query(SKIPS).multiply_adds is None
+    assert Table(Mlp(2), {"params_M": [1.0] * 5}).query("relu").multiply_adds is None
+
+
 def test_a_row_lists_the_other_cells_of_its_form_and_is_listed_by_them(published: Table) -> None:
     row = published.query("|nor_conv_3x3~0|+|none~0|none~1|+|none~0|skip_connect~1|none~2|")
     assert len(row.same) == 274

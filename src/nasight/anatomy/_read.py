@@ -13,7 +13,7 @@ from typing import Any
 from nasight.architecture import Architecture
 from nasight.errors import RequestError
 from nasight.runs import RunFolder, read_json
-from nasight.spaces import SPACES, CellGraph, Space, load, multiply_adds
+from nasight.spaces import SPACES, CellGraph, Space, load
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,7 @@ class Design:
         space = load(self.space)
         paper = dict(space.train_settings.get("paper", {}).get("size", {}))
         side = 224 if size.get("stem") else 32
-        network = space.network(self.architecture(), (3, side, side), classes, **{**paper, **size})
-        return multiply_adds(network, (3, side, side))
+        return space.multiply_adds((3, side, side), classes, **{**paper, **size}).built(self.architecture())
 
 
 def names() -> tuple[str, ...]:

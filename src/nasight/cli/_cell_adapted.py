@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from nasight.cli._shared import counting, table
+from nasight.cli._shared import count_text, counting, table
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 TABLE_1 = "NASNet,AmoebaNet,ENAS,DARTS_V2,SNAS"
 """The cells of the paper's Table 1."""
-ADAPTED = ("cell", "lr", "error, %", "adapted", "difference", "95 % interval", "parameters", "adapted", "diverged")
+ADAPTED = (
+    "cell", "lr", "error, %", "adapted", "difference", "95 % interval", "parameters", "adapted", "multiply-adds",
+    "adapted", "diverged",
+)  # fmt: skip
 ACCURACIES = ("cell", "lr", "index", "width", "depth", "accuracy, %", "difference", "95 % interval")
 
 
@@ -108,6 +111,10 @@ def _adapted_line(row: Mapping[str, Any], seeds: int) -> tuple[str, ...]:
         *_difference(row["difference"], row["adapted_error"] - row["error"]),
         f"{row['parameters']:,}",
         f"{row['adapted_parameters']:,}",
+        *(
+            "-" if count is None else count_text(count)
+            for count in (row["multiply_adds"], row["adapted_multiply_adds"])
+        ),
         f"{row['diverged']} of {2 * seeds}",
     )
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nasight.cli._shared import count_text
+from nasight.cli._shared import multiplies_line, size_text
 
 if TYPE_CHECKING:
     from nasight.anatomy import Design
+    from nasight.spaces import Space
 
 
 def design_object(design: Design) -> dict[str, Any]:
@@ -29,9 +30,24 @@ def design_object(design: Design) -> dict[str, Any]:
     found["architecture"] = of.format(design.architecture()) if whole else None
     found["parameters"] = design.parameters() if whole else None
     found["multiply_adds"] = design.multiply_adds() if whole else None
+    found["transferred"] = _transferred(design, of) if whole else None
     size = of.train_size("paper") or of.size()
     found["network"] = {**size, "stages": of.stages, "inputs": [3, 32, 32], "classes": 10}
     return found
+
+
+def _transferred(design: Design, space: Space) -> dict[str, Any] | None:
+    """The network that a published cell was trained with on larger data; None where it was not."""
+    form = space.transferred.get(design.name)
+    if form is None:
+        return None
+    arch, size = design.architecture(), dict(form.size)
+    return {
+        "data": form.data,
+        "parameters": space.parameters(form.inputs, form.classes, **size).built(arch),
+        "multiply_adds": space.multiply_adds(form.inputs, form.classes, **size).built(arch),
+        "network": {**size, "inputs": list(form.inputs), "classes": form.classes},
+    }
 
 
 def design_text(found: dict[str, Any]) -> str:
@@ -63,15 +79,21 @@ def design_text(found: dict[str, Any]) -> str:
     if found["parameters"] is not None:
         size = found["network"]
         lines.append(
-            f"  parameters   {found['parameters']:,} with "
-            + " and ".join(f"{value} {name}" for name, value in size.items() if name in ("channels", "cells", "width"))
+            f"  parameters   {found['parameters']:,} with {_network_text(size)}"
             + (" per stage" if size["stages"] > 1 else "")
         )
-        lines.append(f"  multiplies   {count_text(found['multiply_adds'])} (multiply-adds per image of 32 x 32)")
+        lines += multiplies_line(found["multiply_adds"], "image of 32 x 32")
+        if (other := found["transferred"]) is not None:
+            shape = " x ".join(map(str, other["network"]["inputs"][1:]))
+            lines.append(f"  {other['data']:<12} {size_text(other)} with {_network_text(other['network'])}, {shape}")
         lines.append(f"  architecture {found['architecture']}")
     if found["svg"] is not None:
         lines.append(f"  drawing      {found['svg']}")
     return "\n".join(lines)
+
+
+def _network_text(size: dict[str, Any]) -> str:
+    return " and ".join(f"{value} {name}" for name, value in size.items() if name in ("channels", "cells", "width"))
 
 
 def comparison_table(found: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from nasight.cli._shared import DataFolder, Json, count_text, examples, given, option
+from nasight.cli._shared import DataFolder, Json, examples, given, option, size_text
 from nasight.errors import RequestError
 
 EXAMPLES = examples(
@@ -76,8 +76,7 @@ def export(
 def _text(shown: dict[str, Any], genotype: bool) -> str:
     if genotype and "parameters" not in shown:
         return str(shown["architecture"])
-    cost = f"{shown['parameters']:,} parameters, {count_text(shown['multiply_adds'])} multiply-adds"
-    lines = [f"{shown['architecture']}, {cost}", ""]
+    lines = [f"{shown['architecture']}, {size_text(shown)}", ""]
     names = {"python": "python", "weights": "weights", "torch_export": "torch.export", "onnx": "onnx"}
     lines += [f"  {word:<13} {shown[key]}" for key, word in names.items() if shown.get(key)]
     if "difference" in shown:

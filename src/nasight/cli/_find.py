@@ -27,6 +27,7 @@ from nasight.cli._shared import (
     interruptible,
     option,
     read_data,
+    size_text,
 )
 from nasight.errors import RequestError
 from nasight.options import PRECISION
@@ -266,10 +267,10 @@ def summary(answer: Answer) -> str:
         r["sentence"],
         "",
         f"  found        {r['architecture']}  (proposed by {r['proposed_by']})",
-        f"  {r.get('metric', 'accuracy'):12} {scores} on the test part, {r['parameters']:,} parameters",
+        f"  {r.get('metric', 'accuracy'):12} {scores} on the test part, {size_text(r)}",
         *([] if of_baseline else further),
         f"  baseline     {base['architecture']}",
-        f"               {_accuracies(base, r)}, {base['parameters']:,} parameters",
+        f"               {_accuracies(base, r)}, {size_text(base)}",
         *(further if of_baseline else []),
         f"  recipe       learning rate {recipe['lr']:g}, weight decay {recipe['weight_decay']:g}"
         + (f", random changes of images: {recipe['augmentation']}" if _images(answer) else ""),

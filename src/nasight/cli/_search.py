@@ -29,11 +29,13 @@ from nasight.cli._shared import (
     epochs_text,
     examples,
     interruptible,
+    multiplies_line,
     only_with_resume,
     option,
     read_data,
     rows_asked,
     setting,
+    size_text,
     table,
 )
 from nasight.options import SearchOptions
@@ -322,13 +324,14 @@ def _limit(result: dict[str, Any]) -> list[str]:
     free = limit["unconstrained"]
     same = free["architecture"] == result["architecture"]
     most, slowest = limit["max_params"], limit.get("max_latency")
-    costs = [f"{free['params']:,} parameters"] if free["params"] is not None else []
+    costs = [] if free["params"] is None else [size_text({**free, "parameters": free["params"]})]
     costs += [f"{free['latency']:.3g} ms"] if free.get("latency") is not None else []
     time = "" if slowest is None else f"{limit['latency']:.3g} ms of at most {slowest:g}"
     return [
         f"  parameters   {limit['params']:,}"
         + ("" if most is None else f" of at most {most:,}")
         + (f" (at {size})" if size else ""),
+        *multiplies_line(limit.get("multiply_adds")),
         *([f"  latency      {time} (one example, one thread, this machine)"] if time else []),
         f"  sure         {limit['sure']:.0%} that it is the best of {len(limit['candidates'])} candidates within the "
         "limit, under the shared weights",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Annotated, Any
 
@@ -182,6 +182,21 @@ def count_text(number: int) -> str:
         if number >= unit:
             return f"{number / unit:.3g}{letter}"
     return str(number)
+
+
+def size_text(of: Mapping[str, Any]) -> str:
+    """Parameters and, where they are known, multiply-adds.
+
+    >>> size_text({"parameters": 559386, "multiply_adds": 78561920}), size_text({"parameters": 1200})
+    ('559,386 parameters, 78.6 M multiply-adds', '1,200 parameters')
+    """
+    products = of.get("multiply_adds")
+    return f"{of['parameters']:,} parameters" + ("" if products is None else f", {count_text(products)} multiply-adds")
+
+
+def multiplies_line(number: int | None, of: str = "example") -> list[str]:
+    """A line of a summary; none where the multiply-adds are not known."""
+    return [] if number is None else [f"  multiplies   {count_text(number)} (multiply-adds per {of})"]
 
 
 def epochs_text(number: int) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nasight.cli._shared import Cluster, DataFolder, Json, counting, examples, option
+from nasight.cli._shared import Cluster, DataFolder, Json, count_text, counting, examples, multiplies_line, option
 from nasight.cli._shared import table as lines_of
 from nasight.errors import RequestError
 
@@ -257,6 +257,7 @@ def _describe(row: TableRow, table: Table) -> str:
     lines = [row.architecture, f"computes {row.canonical}", ""]
     if row.parameters is not None:
         lines += [f"  parameters   {row.parameters:.3f} million (CIFAR-10)"]
+    lines += multiplies_line(row.multiply_adds, "image of 32 x 32")
     full, short = table.full, table.lengths[0]
     heads = (
         f"test {full}",
@@ -283,10 +284,16 @@ def _describe(row: TableRow, table: Table) -> str:
         lines += ["", f"  - : the table {table.name} lacks this number"]
     many = f"{len(row.same)} other cells compute" if len(row.same) > 1 else "1 other cell computes"
     lines += ["", f"  {many if row.same else 'no other cell computes'} the same expression"]
-    for text in row.same:
-        size = table.columns["params_M"][table.index(text)] if "params_M" in table.columns else None
-        lines.append(f"    {text}  {_number(size, 3)} million")
-    return "\n".join(lines)
+    return "\n".join([*lines, *(_twin(text, table) for text in row.same)])
+
+
+def _twin(text: str, table: Table) -> str:
+    """Another cell of the same expression, which may be larger."""
+    index = table.index(text)
+    size = table.columns["params_M"][index] if "params_M" in table.columns else None
+    products = table.multiply_adds(index)
+    more = "" if products is None else f", {count_text(products)} multiply-adds"
+    return f"    {text}  {_number(size, 3)} million{more}"
 
 
 def _number(value: float | None, digits: int = 2) -> str:

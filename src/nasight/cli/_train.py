@@ -29,10 +29,10 @@ from nasight.cli._shared import (
     Strict,
     Width,
     choice,
-    count_text,
     epochs_text,
     examples,
     given,
+    multiplies_line,
     only_with_resume,
     option,
     read_data,
@@ -251,12 +251,6 @@ def _seeds(count: int, first: int, listed: str | None) -> list[int]:
         raise RequestError(f"--seed-list must be whole numbers joined by commas, got {listed!r}") from None
 
 
-def _costs(summary: Summary) -> list[str]:
-    if summary.multiply_adds is None:  # a result of version 0.1
-        return []
-    return [f"  multiplies   {count_text(summary.multiply_adds)} (multiply-adds per example)"]
-
-
 def _object(summary: Summary) -> dict[str, Any]:
     keys = ("architecture", "space", "data", "judged_by", "seeds", "metric", "accuracy", "mean", "spread", "figures")
     values = summary.to_dict()
@@ -280,11 +274,7 @@ def _text(summary: Summary) -> str:
         *(f"    {line}" for line in telling_lines(summary.figures)),
         *([f"  warning      {warning}"] if warning else []),
         f"  parameters   {summary.parameters:,}",
-        *(
-            []
-            if summary.multiply_adds is None
-            else [f"  multiply-adds {count_text(summary.multiply_adds)} per example"]
-        ),
+        *multiplies_line(summary.multiply_adds),
         f"  seconds      {summary.seconds:.1f}" + (", summed over the seeds" if several else ""),
         f"  weights      {summary.out}",
     ]

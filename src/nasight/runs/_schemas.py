@@ -230,6 +230,7 @@ class FreeArchitecture(File):
 
     architecture: str
     params: int | None
+    multiply_adds: Count | None = None
     latency: float | None = None
 
 
@@ -241,6 +242,7 @@ class Constraint(File):
     max_params: int | None
     max_latency: float | None = None
     params: int
+    multiply_adds: Count | None = None
     latency: float | None = None
     sure: float
     candidates: list[Any]
@@ -452,6 +454,7 @@ class FindFile(WithData):
 class Side(File):
     architecture: str
     parameters: Count
+    multiply_adds: Count | None = None
     accuracy: float
     accuracies: list[float]
     kind: str
@@ -465,6 +468,7 @@ class FindResult(File):
     data: str
     architecture: str
     parameters: Count
+    multiply_adds: Count | None = None
     accuracy: float
     accuracies: list[float]
     baseline: Side

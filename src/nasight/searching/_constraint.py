@@ -13,7 +13,7 @@ from nasight.architecture import Architecture
 from nasight.errors import RequestError
 from nasight.searching._latency import Latency, quick
 from nasight.searching._selection import Likeliest
-from nasight.spaces import Group, Parameters, Space
+from nasight.spaces import Group, MultiplyAdds, Parameters, Space
 
 if TYPE_CHECKING:
     from nasight.searching._engine import Engine
@@ -57,6 +57,11 @@ def parameters(engine: Engine) -> Parameters:
     return engine.space.parameters(engine.dataset.inputs, engine.dataset.n_classes, **_size(engine))
 
 
+def multiply_adds(engine: Engine) -> MultiplyAdds:
+    """Products at the same size."""
+    return engine.space.multiply_adds(engine.dataset.inputs, engine.dataset.n_classes, **_size(engine))
+
+
 def latencies(engine: Engine) -> Latency:
     """Times at the same size."""
     return Latency(engine.space, engine.dataset.inputs, engine.dataset.n_classes, _size(engine))
@@ -65,7 +70,7 @@ def latencies(engine: Engine) -> Latency:
 def constrained(engine: Engine, unconstrained: Architecture) -> tuple[Architecture, dict[str, Any]]:
     """The pick, and what the run keeps of how it was found."""
     s, space, count = engine.settings, engine.space, parameters(engine)
-    latency = latencies(engine)
+    latency, products = latencies(engine), multiply_adds(engine)
     log_p = LogProbability(engine.weights(), engine.groups, space)
     generator = engine.generator("constraint")
     number = max(COMPETE, s.candidates)
@@ -84,6 +89,7 @@ def constrained(engine: Engine, unconstrained: Architecture) -> tuple[Architectu
         {
             "architecture": space.format(arch),
             "params": count(arch),
+            "multiply_adds": products(arch),
             "latency": None if s.max_latency is None else latency(arch),
             "log_probability": log_p(arch),
             "accuracy": 100 * float(accuracy[i]),
@@ -97,11 +103,13 @@ def constrained(engine: Engine, unconstrained: Architecture) -> tuple[Architectu
         "max_latency": s.max_latency,
         "size": _size(engine),
         "params": rows[best]["params"],
+        "multiply_adds": rows[best]["multiply_adds"],
         "latency": rows[best]["latency"],
         "sure": rows[best]["best_with_probability"],
         "unconstrained": {
             "architecture": space.format(unconstrained),
             "params": count(unconstrained) if known else None,
+            "multiply_adds": products(unconstrained) if known else None,
             "latency": latency(unconstrained) if known and s.max_latency is not None else None,
         },
         "candidates": rows,

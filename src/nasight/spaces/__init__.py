@@ -2,11 +2,12 @@
 
 from nasight.spaces._alternatives import Alternatives
 from nasight.spaces._base import LARGE, PRESETS, Space
-from nasight.spaces._cost import multiply_adds
+from nasight.spaces._cost import known_multiply_adds, multiply_adds
+from nasight.spaces._counts import MultiplyAdds, Parameters
 from nasight.spaces._dropout import Dropout
+from nasight.spaces._form import NetworkForm
 from nasight.spaces._graph import CellGraph, Edge
 from nasight.spaces._groups import Decision, Group, Weights
-from nasight.spaces._parameters import Parameters
 from nasight.spaces._placed import Placed, placed, zeros_of
 from nasight.spaces._registry import BASELINES, DEFAULT, SPACES, family_of, load, names, register, search_options
 from nasight.spaces._source import Source
@@ -30,6 +31,8 @@ __all__ = [
     "FixedSpace",
     "Group",
     "ModuleSpace",
+    "MultiplyAdds",
+    "NetworkForm",
     "Parameters",
     "Placed",
     "PlainSpace",
@@ -38,6 +41,7 @@ __all__ = [
     "Supernet",
     "Weights",
     "family_of",
+    "known_multiply_adds",
     "load",
     "multiply_adds",
     "names",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from math import prod
 from numbers import Integral
 from typing import Any, ClassVar
@@ -15,9 +15,10 @@ from nasight.architecture import Architecture
 from nasight.errors import RequestError
 from nasight.memory import check_room
 from nasight.spaces._alternatives import Alternatives
+from nasight.spaces._counts import MultiplyAdds, Parameters
+from nasight.spaces._form import NetworkForm
 from nasight.spaces._graph import CellGraph
 from nasight.spaces._groups import Decision, Group, Weights
-from nasight.spaces._parameters import Parameters
 from nasight.spaces._source import Source
 from nasight.spaces._supernet import Supernet
 
@@ -89,6 +90,8 @@ class Space(ABC):
     """Whether two operations of a node of a cell may read the same input."""
     published: ClassVar[Mapping[str, str]] = {}
     """Names of published architectures, and where they were published."""
+    transferred: ClassVar[Mapping[str, NetworkForm]] = {}
+    """Names of published architectures -> the network that other, larger data was published with."""
     pruned: ClassVar[str | None] = None
     """The option of a decision that is not taken at all, where a space keeps only some of its edges."""
 
@@ -329,9 +332,20 @@ class Space(ABC):
         """A function from architectures to the number of parameters of their networks at this size."""
         return Parameters(self, inputs, classes, size)
 
+    def multiply_adds(self, inputs: tuple[int, ...], classes: int, **size: int) -> MultiplyAdds:
+        """A function from architectures to the multiply-adds per example of their networks; None: not known."""
+        return MultiplyAdds(self, inputs, classes, size)
+
     def counts_alike(self, arch: Architecture) -> Hashable:
-        """A key that architectures share whose networks have equally many parameters."""
+        """A key that architectures share whose networks have equally many parameters and multiply-adds."""
         return arch
+
+    def counted(self, arch: Architecture, built: Callable[[Architecture], int]) -> int:
+        """The parameters or multiply-adds of an architecture; `built` counts those of a network, each key's once.
+
+        A space whose networks are sums of parts needs to build fewer of them.
+        """
+        return built(arch)
 
     def lightest(self) -> tuple[Architecture, ...]:
         """Architectures among which is one with the fewest parameters; empty: all must be looked at."""

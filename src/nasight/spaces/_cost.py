@@ -6,6 +6,8 @@ import torch
 from torch import Tensor, nn
 
 COUNTED = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Linear)
+LOOKED_UP = (nn.Embedding, nn.EmbeddingBag)
+"""Layers with a matrix of which rows are read, not multiplied."""
 
 
 def multiply_adds(network: nn.Module, inputs: tuple[int, ...]) -> int:
@@ -33,3 +35,18 @@ def multiply_adds(network: nn.Module, inputs: tuple[int, ...]) -> int:
         for handle in handles:
             handle.remove()
     return sum(counts)
+
+
+def known_multiply_adds(network: nn.Module, inputs: tuple[int, ...]) -> int | None:
+    """The `multiply_adds` of a model; None where it has matrices in other layers, or takes no example of zeros.
+
+    >>> known_multiply_adds(nn.Linear(4, 2), (4,)), known_multiply_adds(nn.LSTM(4, 2), (3, 4))
+    (8, None)
+    """
+    layers = (m for m in network.modules() if not isinstance(m, (*COUNTED, *LOOKED_UP)))
+    if any(p.dim() > 1 for layer in layers for p in layer.parameters(recurse=False)):
+        return None
+    try:
+        return multiply_adds(network, inputs)
+    except Exception:  # the model may be the user's own
+        return None

@@ -10,12 +10,13 @@ from statistics import mean
 from typing import Any
 
 import torch
+from torch import nn
 
 from nasight.anatomy import Design, variants, widest
 from nasight.data import Dataset
 from nasight.data import load as load_data
 from nasight.errors import RequestError
-from nasight.spaces import load
+from nasight.spaces import known_multiply_adds, load
 from nasight.studies._convergence import Comparison, compare_cells
 from nasight.studies._protocol import Protocol
 from nasight.studies.finding import Difference, Outcome, difference
@@ -26,7 +27,10 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True)
 class AdaptedRow:
-    """One line of Table 1: test errors in percent, and parameters as trained, the auxiliary head among them."""
+    """One line of Table 1: test errors in percent, and parameters as trained, the auxiliary head among them.
+
+    Multiply-adds are per example and without that head, which answers nothing.
+    """
 
     name: str
     lr: float
@@ -36,6 +40,8 @@ class AdaptedRow:
     """Adapted less original, paired by seeds, with a 95 % interval; None where there is one seed."""
     parameters: int
     adapted_parameters: int
+    multiply_adds: int | None
+    adapted_multiply_adds: int | None
     diverged: int
     """Trainings of both that did."""
 
@@ -64,6 +70,8 @@ class AdaptedComparison:
     """Designs for each original: itself, the widest, and the random connections."""
     parameters: tuple[int, ...]
     """Of the network of each design, as trained."""
+    multiply_adds: tuple[int | None, ...]
+    """Of each of them, per example."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -104,6 +112,8 @@ class AdaptedComparison:
             _difference(original, adapted),  # errors: adapted less original is the original's accuracy less the other
             self.parameters[first],
             self.parameters[first + 1],
+            self.multiply_adds[first],
+            self.multiply_adds[first + 1],
             sum(t.diverged for t in (*original, *adapted)),
         )
 
@@ -145,7 +155,7 @@ def compare_adapted(
     protocol = protocol or Protocol()
     dataset = load_data(data, folder=data_folder)
     every = [made for design in designs for made in _family(design, random, variant_seed)]
-    parameters = tuple(_parameters(design, dataset, protocol) for design in every)
+    networks = [_network(design, dataset, protocol) for design in every]
     compared = compare_cells(
         every,
         dataset,
@@ -158,7 +168,9 @@ def compare_adapted(
         device=device,
         progress=progress,
     )
-    return AdaptedComparison(compared, random + 2, parameters)
+    parameters = tuple(sum(p.numel() for p in network.parameters()) for network in networks)
+    products = tuple(known_multiply_adds(network, dataset.inputs) for network in networks)
+    return AdaptedComparison(compared, random + 2, parameters, products)
 
 
 def _family(design: Design, random: int, seed: int) -> list[Design]:
@@ -167,14 +179,13 @@ def _family(design: Design, random: int, seed: int) -> list[Design]:
     return [design, widest(design), *sorted(drawn, key=lambda d: (d[main].width, -d[main].depth))]
 
 
-def _parameters(design: Design, data: Dataset, protocol: Protocol) -> int:
+def _network(design: Design, data: Dataset, protocol: Protocol) -> nn.Module:
     """What a training of this protocol builds, without memory for its weights."""
     space = load(design.space)
     job = protocol.job(space, design.architecture(), data, lr=1.0, seed=0)
     extra = {"auxiliary": True} if job.settings.auxiliary else {}
     with torch.device("meta"):
-        network = space.network(job.arch, data.inputs, data.n_classes, **extra, **job.settings.size)
-    return sum(p.numel() for p in network.parameters())
+        return space.network(job.arch, data.inputs, data.n_classes, **extra, **job.settings.size)
 
 
 def _difference(a: Sequence[TrainingCurve], b: Sequence[TrainingCurve]) -> Difference | None:

@@ -19,7 +19,7 @@ from nasight.export import ExportDesign, fitted, module_from, python_source, sam
 from nasight.reproducible import seeded
 from nasight.runs import RunFolder, named_again, read_object, write_atomic
 from nasight.searching import read_settings
-from nasight.spaces import Space, multiply_adds
+from nasight.spaces import Space, known_multiply_adds
 from nasight.spaces import load as load_space
 from nasight.studies._asked import asked_for
 from nasight.training import kept_settings, load_trained, parts, settings_for
@@ -82,10 +82,9 @@ def write_export(
     """Write these files, each checked against nasight's own network first; what was written, and how far it differs."""
     network, design, apart = what.network(), what.design, list[float]()
     counted = (p.numel() for name, p in network.named_parameters() if not name.startswith("auxiliary."))
-    try:
-        products = multiply_adds(network, design.inputs)
-    except RuntimeError as error:
-        raise RequestError(f"the network does not take inputs of shape {design.inputs}") from error
+    products = known_multiply_adds(network, design.inputs)
+    if products is None:
+        _check_inputs(network, design.inputs)
     written: dict[str, Any] = {"parameters": sum(counted), "multiply_adds": products}
     if python is not None:
         found, difference = _write_python(what, network, python)
@@ -98,6 +97,14 @@ def write_export(
         apart.append(to_onnx(network, design.inputs, onnx))
         written["onnx"] = str(onnx)
     return {**written, "difference": max(apart)} if apart else written
+
+
+def _check_inputs(network: nn.Module, inputs: tuple[int, ...]) -> None:
+    try:
+        with torch.no_grad():
+            network(torch.zeros(1, *inputs))
+    except RuntimeError as error:
+        raise RequestError(f"the network does not take inputs of shape {inputs}") from error
 
 
 def _write_python(what: Exportable, network: nn.Module, path: Path) -> tuple[dict[str, Any], float]:

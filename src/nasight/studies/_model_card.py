@@ -99,7 +99,8 @@ class ModelCard(_Part):
     `classes` are the names of the classes, or of the labels or numbers, as `task` says.
     `inputs` is the shape of one example: (channels, height, width), or (columns,). `mean` and `std` are of each
     channel or column, of bytes after division by 255. `accuracy` is in percent, on the rows that `judged_by` names.
-    `parameters` counts the network without the auxiliary head of its training.
+    `parameters` counts the network without the auxiliary head of its training; `multiply_adds` are those of one
+    example, where they are known.
     """
 
     format: Literal[1] = 1
@@ -119,6 +120,7 @@ class ModelCard(_Part):
     architecture: Text
     size: dict[Text, Size] = Field(default_factory=dict)
     parameters: int
+    multiply_adds: int | None = None
     accuracy: float
     judged_by: Text
     epochs: int

@@ -100,6 +100,7 @@ def _gathered(section: Section, subject: Subject) -> Any | None:
 def _answer(subject: Subject) -> AnswerValues:
     run, explanation = subject.run, subject.explanation
     about, result, trained = explanation.about, run.result, _trainings(run)
+    parameters, products = (trained[0].parameters, trained[0].multiply_adds) if trained else _counted(run)
     return AnswerValues(
         heading=f"{about['method']} ({about['objective']}) on {about['space']}, {about['data']}",
         state=_state(explanation),
@@ -109,8 +110,8 @@ def _answer(subject: Subject) -> AnswerValues:
         retrained=trained[0].accuracy if trained else None,
         shared=result["accuracy"],
         supernet=run.history[-1]["valid_accuracy"],
-        parameters=trained[0].parameters if trained else _parameters(run),
-        multiply_adds=trained[0].multiply_adds if trained else None,
+        parameters=parameters,
+        multiply_adds=products,
         seconds=result["seconds"],
         advice=explanation.advice,
         train_command=_train_command(run),
@@ -347,10 +348,11 @@ def _trainings(run: Run) -> list[_Training]:
     return sorted(found, key=lambda training: -training.accuracy.seeds)
 
 
-def _parameters(run: Run) -> int | None:
-    """Parameters of the found network at the size of the search; None where the space has no network of that size."""
+def _counted(run: Run) -> tuple[int | None, int | None]:
+    """Parameters and multiply-adds at the size of the search; None where the space has no network of that size."""
+    space, inputs, classes, size = run.space, run.data.inputs, len(run.data.classes), run.settings.size
     try:
-        count = run.space.parameters(run.data.inputs, len(run.data.classes), **run.settings.size)
-        return count(run.architecture)
+        parameters = space.parameters(inputs, classes, **size)(run.architecture)
+        return parameters, space.multiply_adds(inputs, classes, **size)(run.architecture)
     except RequestError:
-        return None
+        return None, None

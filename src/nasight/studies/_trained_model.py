@@ -55,6 +55,7 @@ def trained_model(
         "architecture": about["architecture"],
         "size": settings.size,
         **{name: result[name] for name in ("parameters", "accuracy", "judged_by", "epochs", "seed")},
+        "multiply_adds": result.get("multiply_adds"),
     }
     kept = read_json(run.path / INPUTS) if data is None and (run.path / INPUTS).is_file() else None
     if kept is None:

@@ -78,6 +78,9 @@ class ModuleTable(Table):
     def architecture(self, index: int) -> Architecture:
         return self.space.architecture({})
 
+    def multiply_adds(self, index: int) -> None:
+        """Not known: no space here builds its networks."""
+
     def text(self, index: int) -> str:
         return str(self.texts[index])
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nasight.architecture import Architecture
 from nasight.errors import RequestError
-from nasight.spaces import Space
+from nasight.spaces import MultiplyAdds, Parameters, Space
 
 Numbers = NDArray[np.float64]
 
@@ -31,6 +31,10 @@ MEASURES = {
     "latency_ms": "latency of a batch, milliseconds",
 }
 PARAMETERS = "params_M"
+ROUNDED = 0.001
+"""Millions of parameters by which a rounded number may be off."""
+IMAGE, CLASSES = (3, 32, 32), 10
+"""Of CIFAR-10."""
 COLUMNS = (PARAMETERS, *(f"{dataset}_{measure}" for dataset in DATASETS for measure in MEASURES))
 
 # Validation images over training images of an epoch (NAS-Bench-201, Section 2.2).
@@ -46,6 +50,9 @@ class TableRow:
     architecture: str
     canonical: str
     parameters: float | None
+    """Millions, of the network for CIFAR-10."""
+    multiply_adds: int | None
+    """Of the same network for one image; counted, not measured, and None where the space cannot build that network."""
     datasets: dict[str, dict[str, float | None]]
     ranks: dict[str, int | None]
     """By test accuracy after the full training, 1 the best; architectures that tie share the better rank."""
@@ -211,6 +218,22 @@ class Table:
             validate = train / epochs * VALIDATION_SHARE[dataset] * FORWARD_SHARE
         return np.asarray(train + validate, dtype=np.float64)
 
+    def multiply_adds(self, index: int) -> int | None:
+        """Of the network of the papers for an image of CIFAR-10; None where that has not the table's parameters."""
+        if self._counts is None or PARAMETERS not in self.columns:
+            return None
+        arch, (parameters, products) = self.architecture(index), self._counts
+        apart = abs(parameters(arch) / 1e6 - self.columns[PARAMETERS][index])
+        return products(arch) if apart <= ROUNDED else None
+
+    @cached_property
+    def _counts(self) -> tuple[Parameters, MultiplyAdds] | None:
+        """Of networks at the size of the papers; None where the space has no such size."""
+        space, size = self.space, self.space.train_size("paper")
+        if size is None:
+            return None
+        return space.parameters(IMAGE, CLASSES, **size), space.multiply_adds(IMAGE, CLASSES, **size)
+
     def query(self, arch: Architecture | str) -> TableRow:
         """Everything the table knows of one architecture, given as such or as its text."""
         index = self.index(arch)
@@ -223,6 +246,7 @@ class Table:
             architecture=self.text(index),
             canonical=canonical,
             parameters=number(PARAMETERS),
+            multiply_adds=self.multiply_adds(index),
             datasets={d: {m: number(f"{d}_{m}") for m in self.measures} for d in self.datasets},
             ranks={
                 d: self.rank(index, f"{d}_{judges}") if f"{d}_{judges}" in self.columns else None for d in self.datasets

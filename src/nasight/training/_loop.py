@@ -29,7 +29,7 @@ from nasight.errors import RequestError, RunError
 from nasight.own import OwnParts, own_optimizer
 from nasight.reproducible import generator_for, seeded
 from nasight.runs import DataRecord, load_optimizer, load_weights
-from nasight.spaces import LARGE, Space, multiply_adds
+from nasight.spaces import LARGE, Space, known_multiply_adds
 from nasight.training._result import EpochRow, TrainingResult
 from nasight.training._rows import parts
 from nasight.training._settings import TrainSettings
@@ -223,7 +223,7 @@ class Trainer:
             loss=last.test_loss,
             judged_by=self.judged_by,
             parameters=sum(p.numel() for p in counted.parameters()),
-            multiply_adds=multiply_adds(counted, job.data.inputs),
+            multiply_adds=known_multiply_adds(counted, job.data.inputs),
             metric=self.judge_task.units.metric,
             figures=self.figures(),
             epochs=self.settings.epochs,

@@ -17,13 +17,14 @@ from torch import nn
 import nasight
 from nasight.data import Dataset
 from nasight.errors import RequestError
+from nasight.spaces import PlainSpace, load, multiply_adds
 from nasight.studies import Answer
 
 pytestmark = pytest.mark.slow
 TINY: dict[str, Any] = {"trainings": 26, "epochs": 1, "workers": 1}
 KEYS = {
-    "run", "space", "data", "architecture", "parameters", "accuracy", "accuracies", "baseline", "difference",
-    "interval", "level", "better", "proposed_by", "trainings", "seconds", "front", "target",
+    "run", "space", "data", "architecture", "parameters", "multiply_adds", "accuracy", "accuracies", "baseline",
+    "difference", "interval", "level", "better", "proposed_by", "trainings", "seconds", "front", "target",
 }  # fmt: skip
 
 
@@ -50,6 +51,22 @@ def test_the_result_has_what_was_promised(answer: Answer) -> None:
     assert (answer.path / "report.html").is_file()
     assert len(result["race"]["agreements"]) == len(result["race"]["rungs"]) - 1
     json.dumps(result, allow_nan=False)
+
+
+def test_multiply_adds_are_those_of_the_networks_that_were_raced(answer: Answer) -> None:
+    result, space = answer.result, load("nasbench201")
+    size = result["target"]["size"]
+
+    def products(text: str) -> int:
+        known = PlainSpace() if text == "plain" else space
+        arch = known.parse(text)
+        return multiply_adds(known.network(arch, (1, 8, 8), 10, **({} if text == "plain" else size)), (1, 8, 8))
+
+    sized = [result, result["baseline"], *result["front"], *result["race"]["lines"]]
+    assert {row["architecture"]: row["multiply_adds"] for row in sized} == {
+        row["architecture"]: products(row["architecture"]) for row in sized
+    }
+    assert [point.multiply_adds for point in answer.front] == [p["multiply_adds"] for p in result["front"]]
 
 
 def test_every_candidate_says_who_proposed_it_and_controls_run_along(answer: Answer) -> None:
@@ -107,14 +124,26 @@ def test_an_own_model_is_compared_with_its_first_options_and_an_own_baseline(
             nasight.Choice({"one": nn.Linear(32, 10), "two": deep}, name="head"),
         )
 
-    def linear() -> nn.Module:
-        return nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
+    class Attending(nn.Module):
+        """A baseline with products that are not counted."""
 
-    found = nasight.find(few_digits, space=build, baseline=linear, out=tmp_path / "a", **TINY)
+        def __init__(self) -> None:
+            super().__init__()
+            self.attention, self.head = nn.MultiheadAttention(8, 1, batch_first=True), nn.Linear(8, 10)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            rows = x.squeeze(1)
+            out: torch.Tensor = self.head(self.attention(rows, rows, rows)[0].mean(1))
+            return out
+
+    found = nasight.find(few_digits, space=build, baseline=Attending, out=tmp_path / "a", **TINY)
     lines = found.result["race"]["lines"]
     assert found.result["trainings"] <= TINY["trainings"]
     controls = [line["architecture"] for line in lines if line["control"]]
     assert controls == ["activation=relu, head=one", "plain", "baseline"]
+    products = {line["architecture"]: line["multiply_adds"] for line in lines}
+    assert products["activation=relu, head=one"] == 9 * 8 * 64 + 32 * 10
+    assert products["baseline"] is None
 
 
 def test_vectors_are_searched_in_the_space_of_fully_connected_networks(few_digits: Dataset, tmp_path: Path) -> None:

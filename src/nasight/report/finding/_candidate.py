@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from textwrap import wrap
+from typing import Protocol
 
 PROPOSERS = {
     "likeliest": "among the likeliest of the searches",
@@ -25,6 +26,16 @@ PROPOSERS = {
 """Who proposed a candidate, in words; those with a number are in `proposer_words`."""
 REASONS = {"behind": "surely behind", "time": "no time for it", "failed": "its training failed"}
 HOVER_WIDTH, HOVER_LINES = 44, 5
+
+
+class Sized(Protocol):
+    """What has the size of a network."""
+
+    @property
+    def parameters(self) -> int: ...
+
+    @property
+    def multiply_adds(self) -> int | None: ...
 
 
 @dataclass(frozen=True)
@@ -49,6 +60,8 @@ class RacedCandidate:
     """Whether it ran along to be compared with."""
     role: str = ""
     """ "winner", "baseline" or nothing."""
+    multiply_adds: int | None = None
+    """Per example; None: unknown."""
 
     @property
     def proposers(self) -> str:
@@ -77,6 +90,12 @@ def proposer_words(name: str) -> str:
     if share := re.fullmatch(r"likeliest of (\d+)%", name):
         return f"likeliest of the searches within a size of {share[1]} %"
     return PROPOSERS.get(name, name)
+
+
+def size_lines(of: Sized) -> tuple[str, ...]:
+    """The size of a network for a hover text."""
+    parameters = f"{of.parameters:,} parameters"
+    return (parameters,) if of.multiply_adds is None else (parameters, f"{of.multiply_adds:,} multiply-adds")
 
 
 def hover(*lines: str, architecture: str = "") -> str:

@@ -40,6 +40,8 @@ class TrainedSide:
     """Who proposed it, the first one first."""
     taken: bool
     """Whether the answer says to take it."""
+    multiply_adds: int | None = None
+    """Per example; None: unknown."""
 
     @property
     def proposers(self) -> str:
@@ -210,7 +212,8 @@ TEMPLATE = """
       {% if side.taken %}<span class="tag safe">take this</span>{% endif %}</h2>
     <p class="large">{{ side.accuracies|spread ~ " %" if values.units.percent else values.score(side) }}</p>
     {{ svg(values.dots(side)) }}
-    <p class="under">{{ side.parameters|number }} parameters<br>
+    <p class="under">{{ side.parameters|number }} parameters
+      {%- if side.multiply_adds is not none %}, {{ side.multiply_adds|number }} multiply-adds{% endif %}<br>
       {{ side.name if side is sameas values.baseline else "proposed by: " ~ side.proposers }}</p>
   </div>
 {% endfor %}

@@ -10,7 +10,7 @@ from nasight.data import Units
 from nasight.report._charts import axis
 from nasight.report._section import Chart, Section
 from nasight.report._svg import COLORS
-from nasight.report.finding._candidate import hover, proposer_words
+from nasight.report.finding._candidate import hover, proposer_words, size_lines
 
 FRONT, OTHER, CONTROL = COLORS[5], "#8a939c", COLORS[6]
 WIDE = 8.0
@@ -41,6 +41,8 @@ class FrontPoint:
     """Whether no other point is at least as good and smaller."""
     outside: bool = False
     """Whether it is no architecture of the space, such as a plain network."""
+    multiply_adds: int | None = None
+    """Per example; None: unknown."""
 
     @property
     def proposer(self) -> str:
@@ -66,6 +68,11 @@ class FrontValues:
         """The points on the front."""
         return [point for point in self.points if point.best]
 
+    @property
+    def counted(self) -> bool:
+        """Whether multiply-adds of the front are known."""
+        return any(point.multiply_adds is not None for point in self.front)
+
 
 TEMPLATE = """
 {% set metric = values.units.metric %}
@@ -74,12 +81,12 @@ front are the points to which no other is at least as good and smaller. The star
 points left the race earlier: their {{ metric }} is an estimate, what they had plus what others gained on average.</p>
 <figure>
   {{ chart("front", "Score against parameters of all that was raced, the front joined: " ~ metric, id="chart-front") }}
-  <figcaption>Point at a dot to see its latency and architecture.</figcaption>
+  <figcaption>Point at a dot to see its multiply-adds, latency and architecture.</figcaption>
 </figure>
 <div class="scroll"><table>
   <thead><tr>
     <th scope="col" class="n">no.</th>
-    <th scope="col" class="n">parameters</th>
+    <th scope="col" class="n">parameters{% if values.counted %}<br><small>multiply-adds</small>{% endif %}</th>
     <th scope="col" class="n">{{ values.units.axis }}</th>
     <th scope="col" class="n">latency, ms</th>
     <th scope="col">proposed by</th>
@@ -89,7 +96,8 @@ points left the race earlier: their {{ metric }} is an estimate, what they had p
   {% for point in values.front %}
   <tr>
     <th scope="row" class="n">{{ point.number }}</th>
-    <td class="n">{{ point.parameters|number }}</td>
+    <td class="n">{{ point.parameters|number }}
+      {%- if point.multiply_adds is not none %}<br><small>{{ point.multiply_adds|number }}</small>{% endif %}</td>
     <td class="n">{{ "≈ " if point.epochs }}{{ values.units.number(point.accuracy) }}</td>
     <td class="n">{{ point.latency|number if point.latency is not none else "" }}</td>
     <td class="who">{{ point.proposer }}</td>
@@ -147,7 +155,7 @@ def _hover(point: FrontPoint, units: Units) -> str:
     return hover(
         f"no. {point.number}: {point.proposer}",
         f"{about}{units.text(point.accuracy)}",
-        f"{point.parameters:,} parameters",
+        *size_lines(point),
         latency,
         architecture=point.architecture,
     )

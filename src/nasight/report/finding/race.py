@@ -11,7 +11,7 @@ from nasight.data import Units
 from nasight.report._charts import axis, line
 from nasight.report._section import Chart, Section
 from nasight.report._svg import COLORS
-from nasight.report.finding._candidate import RacedCandidate, hover, proposer_words
+from nasight.report.finding._candidate import RacedCandidate, hover, proposer_words, size_lines
 
 WINNER, RUNNING, CONTROL, LEFT, FAILED = COLORS[5], COLORS[0], COLORS[6], "#7f8993", COLORS[3]
 RANKS = {"winner": 1, "control": 2, "running": 3, "time": 4, "behind": 5, "failed": 6}
@@ -281,7 +281,7 @@ def _hover(candidate: RacedCandidate, rung: int, training: str, units: Units) ->
     how = "its training failed" if accuracy is None else f"{units.text(accuracy)} after {training}"
     left = f"left here: {candidate.why}" if candidate.reason and candidate.left_at == rung else ""
     who = f"no. {candidate.number}: {candidate.proposers}{' (control)' if candidate.control else ''}"
-    return hover(who, how, left, f"{candidate.parameters:,} parameters", architecture=candidate.architecture)
+    return hover(who, how, left, *size_lines(candidate), architecture=candidate.architecture)
 
 
 def _tails(candidates: Sequence[RacedCandidate], places: Places) -> list[dict[str, Any]]:

@@ -49,8 +49,9 @@ class AnswerValues:
     supernet: float | None
     """The accuracy of all architectures mixed, percent."""
     parameters: int | None
-    multiply_adds: int | None
     """Parameters of its network; None: unknown."""
+    multiply_adds: int | None
+    """Per example; None: unknown."""
     seconds: float
     """What the search took."""
     advice: Sequence[Advice]

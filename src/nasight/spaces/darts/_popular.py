@@ -83,3 +83,5 @@ PAPERS = {
     "GAEA_PC_DARTS_imagenet": "Li et al. 2021",
 }
 """Where each was published."""
+IMAGENET_CELLS = ("DARTS_V2", "PC_DARTS_cifar10", "PC_DARTS_imagenet", "GAEA_PC_DARTS_imagenet")
+"""Searched on ImageNet or transferred to it, and published with the parameters of 48 channels and 14 cells."""

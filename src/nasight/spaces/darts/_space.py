@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations, product
 from math import comb, prod
 from typing import Any, ClassVar
@@ -15,15 +15,15 @@ from nasight.errors import RequestError
 from nasight.spaces._alternatives import Alternatives
 from nasight.spaces._base import Space
 from nasight.spaces._blocks import image_channels
+from nasight.spaces._form import NetworkForm
 from nasight.spaces._graph import CellGraph
 from nasight.spaces._groups import Decision, Group, Weights
-from nasight.spaces._parameters import Parameters
 from nasight.spaces._source import Source
 from nasight.spaces._supernet import Supernet
 from nasight.spaces.darts._graph import from_graph, read_graphs, to_graph
 from nasight.spaces.darts._network import DartsNetwork
-from nasight.spaces.darts._parameters import DartsParameters
-from nasight.spaces.darts._popular import PAPERS
+from nasight.spaces.darts._pools import NAME, pools, pools_but
+from nasight.spaces.darts._popular import IMAGENET_CELLS, PAPERS
 from nasight.spaces.darts._source import write
 from nasight.spaces.darts._supernet import DartsSupernet
 from nasight.spaces.darts._text import (
@@ -43,6 +43,7 @@ EVALUATION = {"channels": 36, "cells": 20}
 """The sizes at which the papers retrain; `Darts.sizes` are those at which they search."""
 IMAGENET = {"channels": 48, "cells": 14, "stem": 3}
 """The sizes at which they retrain on ImageNet."""
+ON_IMAGENET = NetworkForm("ImageNet", (3, 224, 224), 1000, IMAGENET)
 
 
 class Darts(Space):
@@ -57,7 +58,7 @@ class Darts(Space):
     ('dil_conv_3x3', 'none')
     """
 
-    name = "darts"
+    name = NAME
     edge_weights: ClassVar[bool] = True
     channels_last: ClassVar[bool] = True
     partial_channels: ClassVar[bool] = True
@@ -104,6 +105,7 @@ class Darts(Space):
     study_cells: ClassVar[int] = 5
     repeated_inputs: ClassVar[bool] = True
     published: ClassVar[Mapping[str, str]] = PAPERS
+    transferred: ClassVar[Mapping[str, NetworkForm]] = dict.fromkeys(IMAGENET_CELLS, ON_IMAGENET)
     pruned: ClassVar[str | None] = "none"
 
     def __init__(self, *, none: bool = True) -> None:
@@ -317,15 +319,20 @@ class Darts(Space):
     def reduces(self, decision: str) -> bool:
         return decision.startswith("reduce")
 
-    def parameters(self, inputs: tuple[int, ...], classes: int, **size: int) -> Parameters:
-        return DartsParameters(self, inputs, classes, size)
+    def counted(self, arch: Architecture, built: Callable[[Architecture], int]) -> int:
+        """What the operations of both cells add to a network of pools, each built once.
+
+        Published cells of other spaces are built themselves.
+        """
+        if len(arch.choices) > len(self.decisions) or any(option not in OPERATIONS for _, option in arch.choices):
+            return built(arch)
+        pooled = built(pools())
+        others = (pools_but(edge, option) for edge, option in arch.choices if option != "none")
+        return pooled + sum(built(other) - pooled for other in others)
 
     def lightest(self) -> tuple[Architecture, ...]:
         """Pools alone: they have no parameters, wherever they stand."""
-        choices = {d.name: "none" for d in self.decisions}
-        for kind, target, source in product(KINDS, range(INPUTS, NODES), range(INPUTS)):
-            choices[edge_name(kind, source, target)] = "max_pool_3x3"
-        return (self.architecture(choices),)
+        return (pools(),)
 
     def cells(self, arch: Architecture) -> dict[str, CellGraph]:
         self._of_this_kind(arch)

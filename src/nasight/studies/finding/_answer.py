@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from shlex import quote
@@ -81,6 +81,8 @@ class Point:
     proposed_by: str
     best: bool = False
     """Whether no other point is at least as good and smaller."""
+    multiply_adds: int | None = None
+    """Per example; None: unknown."""
 
 
 def front(points: Sequence[Point]) -> list[Point]:
@@ -89,7 +91,7 @@ def front(points: Sequence[Point]) -> list[Point]:
     for point in sorted(points, key=lambda p: (p.parameters, -p.accuracy, p.architecture)):
         best = point.accuracy > most
         most = max(most, point.accuracy)
-        found.append(Point(**{**asdict(point), "best": best}))
+        found.append(replace(point, best=best))
     return found
 
 

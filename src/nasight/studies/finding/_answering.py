@@ -98,6 +98,7 @@ def _result(
     place = requests[taken.architecture][0].place
     assert place is not None
     trained = str(place)[len(str(leg.f.folder.path)) + 1 :]
+    products = {name: leg.f.multiply_adds(*split_name(name)) for name in race.candidates}
     result: dict[str, Any] = {
         "run": str(leg.f.folder.path),
         "space": leg.s.space,
@@ -105,11 +106,13 @@ def _result(
         "seed": leg.s.seed,
         "architecture": shown(winner),
         "parameters": winner.parameters,
+        "multiply_adds": products[winner.architecture],
         "accuracy": mean(accuracies[winner.architecture]),
         "accuracies": accuracies[winner.architecture],
         "baseline": {
             "architecture": shown(baseline),
             "parameters": baseline.parameters,
+            "multiply_adds": products[baseline.architecture],
             "accuracy": mean(accuracies[baseline.architecture]),
             "accuracies": accuracies[baseline.architecture],
             "kind": baseline.proposed_by,
@@ -134,8 +137,8 @@ def _result(
         "rows": len(leg.data.train_y),
         "recipe": asdict(leg.recipe),
         "recipes": [{**asdict(recipe), "accuracy": accuracy} for recipe, accuracy in leg.tried],
-        "race": _told_race(leg, race),
-        "front": [asdict(point) for point in _front(leg, race)],
+        "race": _told_race(leg, race, products),
+        "front": [asdict(point) for point in _front(leg, race, products)],
         "target": _target(leg, race, epochs),
         "shallow": shallow_winner(leg.space, race, winner),
         "searches": [f"searches/{leg.number}-{k}" for k in range(leg.plan.searches)],
@@ -173,7 +176,7 @@ def _target_text(target: Mapping[str, Any], agreements: Sequence[Agreement]) -> 
     )
 
 
-def _told_race(leg: Leg, race: Race) -> dict[str, Any]:
+def _told_race(leg: Leg, race: Race, products: Mapping[str, int | None]) -> dict[str, Any]:
     lines = [
         {
             "architecture": shown(c),
@@ -181,6 +184,7 @@ def _told_race(leg: Leg, race: Race) -> dict[str, Any]:
             "also": list(c.also),
             "control": c.control,
             "parameters": c.parameters,
+            "multiply_adds": products[c.architecture],
             "accuracies": [
                 a if math.isfinite(a := race.accuracy(c.architecture, rung)) else None
                 for rung in range(len(leg.plan.rungs))
@@ -199,7 +203,7 @@ def _told_race(leg: Leg, race: Race) -> dict[str, Any]:
     }
 
 
-def _front(leg: Leg, race: Race) -> list[Point]:
+def _front(leg: Leg, race: Race, products: Mapping[str, int | None]) -> list[Point]:
     """Every candidate with the accuracy it would have on the last rung.
 
     From one rung to the next a candidate gains what those gained on average that were trained on both.
@@ -225,6 +229,7 @@ def _front(leg: Leg, race: Race) -> list[Point]:
                     race.accuracy(candidate.architecture, at) + sum(gains[at:last]),
                     leg.plan.rungs[at],
                     candidate.proposed_by,
+                    multiply_adds=products[candidate.architecture],
                 )
             )
     return front(points)

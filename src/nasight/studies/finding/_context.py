@@ -73,6 +73,7 @@ class Context:
         self.size = dict(size)
         inputs, classes = self.data.inputs, self.data.n_classes
         self.counts = self.space.parameters(inputs, classes, **self.limit_size)
+        self.products = self.space.multiply_adds(inputs, classes, **self.limit_size)
         self.latencies = Latency(self.space, inputs, classes, self.limit_size)
         self.allowed_known: dict[Architecture, bool] = {}
 
@@ -106,14 +107,23 @@ class Context:
             self.seen.append((request, outcome))
         self.tell("training", {"architecture": request.architecture, "epochs": request.epochs, "accuracy": accuracy})
 
-    def parameters(self, key: str, architecture: str, size: Mapping[str, int]) -> int:
+    def parameters(self, key: str, architecture: str) -> int:
         """Of a network as the find trains it, or, in the searched space, at the size of the target."""
         if key == SPACE:
             return self.counts(self.read(architecture))
         if key == BOOSTING:
             return 0
         space = self.trainings.space(key)
-        return space.parameters(self.data.inputs, self.data.n_classes, **size)(read_architecture(space, architecture))
+        return space.parameters(self.data.inputs, self.data.n_classes)(read_architecture(space, architecture))
+
+    def multiply_adds(self, key: str, architecture: str) -> int | None:
+        """Per example, of the same network; None where it is none, or cannot be counted."""
+        if key == SPACE:
+            return self.products(self.read(architecture))
+        if key == BOOSTING:
+            return None
+        space = self.trainings.space(key)
+        return space.multiply_adds(self.data.inputs, self.data.n_classes)(read_architecture(space, architecture))
 
     def read(self, text: str) -> Architecture:
         return read_architecture(self.space, text)

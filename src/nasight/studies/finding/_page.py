@@ -105,6 +105,7 @@ def _side(name: str, side: Mapping[str, Any], proposed_by: tuple[str, ...], find
         architecture=side["architecture"],
         accuracies=side["accuracies"],
         parameters=side["parameters"],
+        multiply_adds=side.get("multiply_adds"),
         proposed_by=proposed_by,
         taken=side["architecture"] == find.result["take"],
     )
@@ -140,6 +141,7 @@ def _front(find: FinishedFind) -> FrontValues | None:
             number=known[p.architecture].number,
             architecture=p.architecture,
             parameters=p.parameters,
+            multiply_adds=p.multiply_adds,
             accuracy=p.accuracy,
             proposed_by=p.proposed_by,
             latency=p.latency,
@@ -168,6 +170,7 @@ def _outside(find: FinishedFind, control: RacedCandidate, rung: int) -> FrontPoi
         number=control.number,
         architecture=control.architecture,
         parameters=control.parameters,
+        multiply_adds=control.multiply_adds,
         accuracy=control.accuracies[rung] or 0.0,
         proposed_by=control.proposed_by[0],
         epochs=None if find.finished(control) else find.rungs[rung],

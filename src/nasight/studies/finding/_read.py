@@ -102,6 +102,7 @@ class FinishedFind:
             architecture=line["architecture"],
             proposed_by=(line["proposed_by"], *line["also"]),
             parameters=line["parameters"],
+            multiply_adds=line.get("multiply_adds"),
             accuracies=line["accuracies"],
             left_at=left.get("rung"),
             reason=left.get("reason"),

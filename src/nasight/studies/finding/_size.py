@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from nasight.errors import RequestError
 from nasight.searching import Latency
-from nasight.spaces import Space, multiply_adds
+from nasight.spaces import Space
 from nasight.studies.finding._context import Context
 from nasight.studies.finding._names import SPACE
 
@@ -87,5 +88,8 @@ def _within(f: Context, size: Mapping[str, int]) -> bool:
 
 
 def _multiply_adds(f: Context, size: Mapping[str, int]) -> int:
-    space, inputs = f.trainings.space(SPACE), f.data.inputs
-    return max(1, multiply_adds(space.network(space.reference, inputs, f.data.n_classes, **size), inputs))
+    space = f.trainings.space(SPACE)
+    try:
+        return max(1, space.multiply_adds(f.data.inputs, f.data.n_classes, **size).built(space.reference))
+    except RequestError:  # those of a model that cannot be counted
+        return 1
