@@ -13,7 +13,7 @@ from PIL import Image
 
 import nasight
 from command import run as command
-from nasight.data import Augment, Dataset, clear_cache, load, load_at
+from nasight.data import Augment, Dataset, SentData, clear_cache, load, load_at
 from nasight.runs import DataRecord, RunFolder
 from nasight.searching import Progress, Run
 from nasight.spaces import Space
@@ -199,6 +199,14 @@ def test_random_changes_of_a_search_stay_those_of_the_training(photos: Path, sea
 def test_a_search_that_was_not_to_mirror_leaves_the_training_without(photos: Path, searched: Searched) -> None:
     plain = searched(load(photos, resolution=224, augment="none"), str(photos), "imagenet")
     assert trainable(plain, preset="imagenet").data.augmentation is None
+
+
+def test_workers_of_a_cluster_read_photos_as_they_were_read_here(photos: Path) -> None:
+    data = load_at(224, photos, fit="pad")
+    there = SentData.of(data).load()
+    assert (there.inputs, there.fingerprint, there.augmentation) == ((3, 224, 224), data.fingerprint, MIRRORED)
+    assert DataRecord.of(there) == DataRecord.of(data)
+    assert SentData.of(load("digits")).load().augmentation == load("digits").augmentation
 
 
 @pytest.mark.slow
