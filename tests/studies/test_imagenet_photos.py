@@ -189,6 +189,7 @@ def test_what_was_found_on_photos_of_64_pixels_is_trained_on_the_same_photos_at_
     small, large = trainable(run, preset="tiny"), trainable(run, preset="imagenet")
     assert (small.data.inputs, small.data.augmentation) == ((3, 64, 64), None)
     assert (large.data.inputs, large.data.augmentation) == ((3, 224, 224), MIRRORED)
+    assert large.out != small.out == run / "train"
 
 
 def test_random_changes_of_a_search_stay_those_of_the_training(photos: Path, searched: Searched) -> None:

@@ -135,7 +135,11 @@ def train(
     data_folder: DataFolder = None,
     out: Annotated[
         str | None,
-        option("Where it goes (default: RUN/train, else runs/SPACE-train-DIGEST).", metavar="FOLDER", group=OUTPUT),
+        option(
+            "Where it goes (default: RUN/train, on other data RUN/train/DATA-DIGEST; else runs/SPACE-train-DIGEST).",
+            metavar="FOLDER",
+            group=OUTPUT,
+        ),
     ] = None,
     resume: Annotated[
         str | None,

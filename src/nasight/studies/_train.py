@@ -101,6 +101,8 @@ def trainable(
     search comes with what the publication of its method trains otherwise. `resolution`, `fit` and `strict` are those of
     `nasight.data.load`; without them images are read as the preset was published, or as the run read them. `options`
     are the space's own. Code that a run was made with is run only where `space` names it again, as "FILE.py:NAME".
+
+    By default trainings go to RUN/train, and to a folder of their own in there where the data is not the run's.
     """
     data = None if data is None else with_label(data, label, task)
     if data is None and (label is not None or task is not None):
@@ -141,7 +143,7 @@ def _from_run(path: Path, code: str | None, asked: _Asked, out: str | Path | Non
     dataset = asked.load_again(folder, source, space, preset)
     row = PUBLISHED.get((str(settings.get("method")), family_of(name)))
     published = row.training if row is not None and preset == "paper" else {}
-    place = Path(out) if out else path / "train"
+    place = Path(out) if out else _place(path / "train", folder, dataset)
     return Trainable(_sendable(named, space), text, dataset, place, published, preset)
 
 
@@ -167,7 +169,8 @@ def _from_find(
         own["size"] = target["size"]
     preset = preset or target["preset"] or "small"
     dataset = asked.load_again(answer.folder, str(settings["data"]), space, preset)
-    place = Path(out) if out else path / "train" / hashlib.sha256(text.encode()).hexdigest()[:8]
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    place = Path(out) if out else _place(path / "train" / digest, answer.folder, dataset)
     return Trainable(_sendable(named, space), text, with_test_part(dataset), place, own, preset)
 
 
@@ -179,6 +182,13 @@ def _space(name: str, options: Mapping[str, Any]) -> Space:
 def _sendable(name: str, space: Space) -> Space | str:
     """The space as other processes can have it: one from a file goes by its name."""
     return name if is_code(name) else space
+
+
+def _place(folder: Path, run: RunFolder, data: Dataset) -> Path:
+    """Where trainings on this data go: the folder itself, or one inside it where it is not the data of the run."""
+    if data.fingerprint == DataRecord.read(run).fingerprint:
+        return folder
+    return folder / f"{folder_name(data.name)}-{data.fingerprint[:8]}"
 
 
 def _default_name(space: str, arch: str, fingerprint: str) -> str:
