@@ -129,6 +129,7 @@ def _network(method: Method, space: Space, s: SearchSettings) -> str:
     depths = [str(round(stage.depth * size["cells"])) for stage in method.schedule.stages]
     words = [f"{name} {', '.join(depths) if name == 'cells' else value}" for name, value in size.items()]
     words += [f"K {partial}"] if partial > 1 else []
+    words += [f"photos of {space.photo_pixels[s.preset]} pixels"] if s.preset in space.photo_pixels else []
     return ", ".join([*words, *(option if value else f"no {option}" for option, value in space.options.items())])
 
 

@@ -81,7 +81,9 @@ class SearchOptions(TypedDict, total=False):
     partial: Annotated[
         int, Setting("One part in K of the channels goes through the operations (pc-darts: 4).", SIZE, "K")
     ]
-    resolution: Annotated[int, Setting("Shrink images to this many pixels per side.", SIZE, "N")]
+    resolution: Annotated[
+        int, Setting("Shrink images to this many pixels per side (photos, preset imagenet: 224).", SIZE, "N")
+    ]
     batch_size: Annotated[int, Setting("Examples per step.", LEARNING, "N")]
     lr: Annotated[float, Setting("Learning rate of the shared weights at the start.", LEARNING)]
     lr_min: Annotated[float, Setting("Learning rate where the cosine ends.", LEARNING)]

@@ -146,6 +146,22 @@ def test_an_unfinished_training_of_another_torch_is_not_mixed_with_this_one(tmp_
         train("nasbench201", CELL, "digits", out=tmp_path / "run", **QUICK)
 
 
+@pytest.mark.parametrize(("pixels", "size"), [(64, {"channels": 2}), (224, {"channels": 8, "stem": 3})])
+def test_darts_networks_of_few_channels_take_steps_with_the_channels_last_in_memory(
+    pixels: int, size: dict[str, int]
+) -> None:
+    """As 1x1 convolutions of stride 2, their reductions wrote beyond their memory, which ended the process."""
+    from nasight.training._loop import Trainer
+    from nasight.training._train import make_job
+
+    images = (np.random.default_rng(0).integers(0, 255, (22, pixels, pixels, 3), np.uint8), np.arange(22) % 2)
+    settings = {"epochs": 1, "batch_size": 8, "size": {"cells": 3, **size}}
+    trainer = Trainer(make_job("darts", "DARTS_V2", images, "tiny", 0, settings, "cpu"))
+    weights = [p for p in trainer.network.parameters() if p.dim() == 4]
+    assert all(p.is_contiguous(memory_format=torch.channels_last) for p in weights)
+    assert np.isfinite(trainer.run_epoch(lambda: None).train_loss)
+
+
 @pytest.mark.parametrize("name", ["nasbench201", "darts", "nasbench1shot1-1", "plain"])
 def test_channels_last_in_memory_change_nothing_but_the_order_of_sums(name: str) -> None:
     space = spaces.PlainSpace() if name == "plain" else spaces.load(name)

@@ -207,12 +207,15 @@ def search(
         "seed": seed,
     }
     # Photos are decoded at the resolution; of other data the search makes smaller copies.
-    photos = resolution if (fit is not None or strict) and holds_photos(data) else None
+    photos = (fit is not None or strict) and holds_photos(data)
+    reading: dict[str, Any] = {"fit": fit, "strict": strict}
+    if photos:
+        reading |= {"resolution": resolution, "pixels": _pixels(space, preset, layers), "augment": settings["augment"]}
     with interruptible():
         run = studies.search(
             space,
             method,
-            read_data(data, data_folder, fit=fit, strict=strict, resolution=photos),
+            read_data(data, data_folder, **reading),
             objective=objective,
             out=out or f"runs/{studies.folder_name(space)}-{method}-{seed}",
             preset=preset,
@@ -241,6 +244,13 @@ def _trained_size(space: str, preset: str, layers: int | None) -> dict[str, int]
     from nasight.spaces import load
 
     return load(space, **_shared.given(layers=layers)).train_size(preset)
+
+
+def _pixels(space: str, preset: str, layers: int | None) -> int | None:
+    """Pixels per side of the photos for which this preset of the space was published; None where there are none."""
+    from nasight.spaces import load
+
+    return load(space, **_shared.given(layers=layers)).photo_pixels.get(preset)
 
 
 def _report(run: Run, as_json: bool) -> None:

@@ -83,13 +83,18 @@ def read_data(
     resolution: int | None = None,
     fit: str | None = None,
     strict: bool = False,
+    pixels: int | None = None,
+    augment: bool | str | None = None,
 ) -> Any:
-    """The data set, where the command line says how it is read; else its name, for what loads it later."""
+    """The data set, where the command line says how it is read; else its name, for what loads it later.
+
+    Photos then have `pixels` per side and are mirrored, where nothing else is said; see `nasight.data.load_at`.
+    """
     if data is None or (resolution is None and fit is None and not strict):
         return data
-    from nasight.data import load
+    from nasight.data import load_at
 
-    return load(data, folder=folder, resolution=resolution, fit=fit, strict=strict)
+    return load_at(pixels, data, folder=folder, resolution=resolution, fit=fit, strict=strict, augment=augment)
 
 
 def rows_asked(text: str | None) -> int | str | None:

@@ -24,6 +24,7 @@ from nasight.data._split import split_indices
 from nasight.data._task import KINDS, METRICS, Task, Units
 from nasight.data._told import tell_augmentation
 from nasight.data._unlabeled import holds_rows, read_rows
+from nasight.data._usual import PhotoDefaults, load_at, photo_defaults
 from nasight.notes import listening, note
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "DataFormat",
     "Dataset",
     "Loader",
+    "PhotoDefaults",
     "Prepared",
     "Rows",
     "SentData",
@@ -71,10 +73,12 @@ __all__ = [
     "is_mapped",
     "listening",
     "load",
+    "load_at",
     "majority_warning",
     "map_of",
     "note",
     "open_map",
+    "photo_defaults",
     "prepare",
     "read_augment",
     "read_columns",

@@ -120,7 +120,7 @@ def holds_photos(source: object) -> bool:
     """Whether a source is a folder or a table of photos, which `load` decodes at any resolution."""
     if not isinstance(source, str | Path) or (isinstance(source, str) and source in (*SOURCES, *registered_names())):
         return False
-    path = Path(source).expanduser()
+    path = Path(_named_in(source, None, None)[0]).expanduser()
     return path.exists() and format_of(path) in (IMAGES, PHOTO_TABLE)
 
 

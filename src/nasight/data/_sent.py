@@ -5,10 +5,12 @@ from __future__ import annotations
 import pickle
 import socket
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from nasight.data._augment import NOTHING, augment_text
 from nasight.data._dataset import Dataset
 from nasight.data._files import load
 from nasight.data._registry import registered_names
@@ -16,7 +18,7 @@ from nasight.data._sources import SOURCES
 from nasight.errors import RequestError
 
 KEPT = 4
-_loaded: OrderedDict[tuple[str, bytes], Dataset] = OrderedDict()
+_loaded: OrderedDict[tuple[str, str, bytes], Dataset] = OrderedDict()
 """Of this process, the data sets that came last."""
 
 
@@ -29,12 +31,16 @@ class SentData:
     name, fingerprint : of the data set.
     tries : (name or path, data folder) pairs under which it may be on another machine.
     then : what is made of it there; a function that can be pickled.
+    reading : how photos were read: resolution and fit.
+    augment : the random changes of its images, in words.
     """
 
     name: str
     fingerprint: str
     tries: tuple[tuple[str, str | None], ...]
     then: Callable[[Dataset], Dataset] | None = None
+    reading: Mapping[str, Any] = field(default_factory=dict)
+    augment: str = NOTHING
 
     @classmethod
     def of(cls, data: Dataset, then: Callable[[Dataset], Dataset] | None = None) -> SentData:
@@ -54,11 +60,12 @@ class SentData:
                 f"data set {data.name!r} has neither a name nor a file that workers of a cluster could load: save it, "
                 "for example as an .npz file"
             )
-        return cls(data.name, data.fingerprint, tuple(tries), then)
+        reading, changes = dict(data.reading), augment_text(data.augmentation)
+        return cls(data.name, data.fingerprint, tuple(tries), then, reading, changes)
 
     def load(self) -> Dataset:
         """The rows, loaded here and compared; other data under the same name is refused."""
-        key = self.fingerprint, pickle.dumps(self.then)
+        key = self.fingerprint, self.augment, pickle.dumps(self.then)
         if key not in _loaded:
             found = self._found()
             _loaded[key] = found if self.then is None else self.then(found)
@@ -70,7 +77,7 @@ class SentData:
         wrong = ""
         for what, folder in self.tries:
             try:
-                data = load(what, folder=folder)
+                data = load(what, folder=folder, augment=self.augment, **self.reading)
             except RequestError as error:
                 wrong = wrong or str(error)
                 continue

@@ -70,10 +70,10 @@ class DataRecord:
         kept = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
         return {key: value for key, value in kept.items() if key not in later or value != later[key]}
 
-    def load(self, source: Any, data_folder: str | Path | None = None) -> Dataset:
+    def load(self, source: Any, data_folder: str | Path | None = None, *, strict: bool = False) -> Dataset:
         """The data of a source, read and randomly changed as this run had it."""
         known = {key: value for key, value in self.reading.items() if key in ("resolution", "fit")}
-        how = {} if isinstance(source, Dataset) else known
+        how = {} if isinstance(source, Dataset) else {"strict": strict, **known}
         return load_data(source, folder=data_folder, augment=self.augmentation or EARLIER, **how)
 
 

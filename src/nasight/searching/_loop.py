@@ -18,8 +18,7 @@ from torch import Tensor, nn
 
 from nasight.arguments import typed
 from nasight.compute import Poll, check_precision, choose_device, current_ranks, everywhere, resumed_device
-from nasight.data import Units, augment_text, holds_photos, with_label
-from nasight.data import load as load_data
+from nasight.data import Dataset, Units, augment_text, holds_photos, load_at, with_label
 from nasight.errors import RequestError, RunError
 from nasight.options import SearchOptions, takes
 from nasight.own import OwnParts, own_parts
@@ -98,10 +97,7 @@ def search(
     ranks = current_ranks()
     with ranks.together():
         data = with_label(data, given.pop("label", None), given.pop("task", None))
-        words = given.pop("augment") if isinstance(given.get("augment"), str) else None
-        # Photos are decoded at the resolution; other images are shrunk to it by the engine.
-        side = given.get("resolution") if holds_photos(data) else None
-        dataset = load_data(data, folder=data_folder, resolution=side, augment=words)
+        dataset = _read(data, data_folder, found.photo_pixels.get(preset), given)
         named = {key: value for key, value in given.items() if value is not None}
         resolved = resolve(
             row,
@@ -131,6 +127,19 @@ def search(
 
         ranks.of_first(begin)
         return _run(engine, folder, progress, track)
+
+
+def _read(data: Any, folder: str | Path | None, pixels: int | None, given: dict[str, Any]) -> Dataset:
+    """The data set with the random changes that are asked for; the settings get the resolution at which photos are."""
+    photos, asked = holds_photos(data), given.get("augment")
+    # Photos are decoded at the resolution; other images are shrunk to it by the engine.
+    side = given.get("resolution") if photos else None
+    dataset = load_at(pixels, data, folder=folder, resolution=side, augment=asked)
+    if photos:
+        given["resolution"] = dataset.reading.get("resolution")
+    if isinstance(asked, str):
+        del given["augment"]
+    return dataset
 
 
 def resume(

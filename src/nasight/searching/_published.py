@@ -33,7 +33,10 @@ AUTODL = "D-X-Y/AutoDL-Projects@f46486e"
 GAEA = "liamcli/gaea_release@1604615"
 AVERAGES = "batch norm always takes the statistics of the batch; the released code evaluates with running averages"
 EDGES = "the released code lifts no small weight of an edge; here all weights are lifted to 0.00001"
-CROPS = "images are shifted and mirrored as the data set says; the released code crops 8 to 100 % of the area at random"
+CROPS = (
+    "photos of a folder are brought to 224 pixels once (their middle) and mirrored at random, other data stay as they "
+    "are; the released code crops 8 to 100 % of the area at random, to 224 pixels, and mirrors"
+)
 # What "medium" has at other presets too.
 ARCHITECTURE_FIRST = {"weights_first": False}
 SAME_ROWS = {"candidate_rows": None}

@@ -159,8 +159,12 @@ def _from_run(
 
 
 def training_of(path: Path, architecture: str) -> RunFolder | None:
-    """The first finished training of this search's architecture, by the name of its settings and its seed."""
-    for place in sorted(path.glob("train/*/seed-*/run.json")):
+    """The first finished training of this search's architecture, by the name of its settings and its seed.
+
+    Those on other data than the search's, which have folders of their own, come last.
+    """
+    own, other = (sorted(path.glob(f"train/{names}/seed-*/run.json")) for names in ("*", "*/*"))
+    for place in (*own, *other):
         folder = RunFolder(place.parent)
         if folder.result is not None and folder.about.get("architecture") == architecture:
             return folder

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from nasight.data import Dataset, with_label
-from nasight.data import load as load_data
+from nasight.data import Dataset, load_at, photo_defaults, with_label
 from nasight.errors import RequestError
-from nasight.runs import RunFolder, data_of, is_code, named_again
+from nasight.runs import DataRecord, RunFolder, data_of, is_code, named_again
 from nasight.searching import published_training, read_count, read_milliseconds
 from nasight.spaces import Space, family_of
 from nasight.spaces import load as load_space
@@ -33,6 +32,50 @@ class Trainable:
     preset: str = "small"
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """The data that a caller names, None for the run's, and how it is to be read."""
+
+    data: Any
+    folder: str | Path | None
+    resolution: int | None
+    fit: str | None
+    strict: bool
+
+    def load(self, pixels: int | None) -> Dataset:
+        """The data set where there is no run; photos at `pixels` per side unless a resolution is asked for."""
+        return load_at(
+            pixels,
+            "digits" if self.data is None else self.data,
+            folder=self.folder,
+            resolution=self.resolution,
+            fit=self.fit,
+            strict=self.strict,
+        )
+
+    def load_again(self, run: RunFolder, source: str, space: Space, preset: str) -> Dataset:
+        """The data of a run, or what is named instead: read as is asked for, else as the preset, else as the run did.
+
+        Photos that a preset mirrors keep the random changes of the run, if it had any, or was itself to mirror them.
+        """
+        record = DataRecord.read(run)
+        own = data_of(run, source, data_folder=self.folder, may_differ=True) if self.data is None else None
+        named = source if own is not None else self.data
+        usual = photo_defaults(named, space.photo_pixels.get(preset))
+        side = usual.resolution if self.resolution is None else self.resolution
+        wanted = {key: value for key, value in (("resolution", side), ("fit", self.fit)) if value is not None}
+        decided = own is not None and run.about["settings"].get("preset") in space.photo_pixels
+        changes = record.augmentation if decided or record.augmentation not in (None, "none") else None
+        again = replace(
+            record,
+            reading={**record.reading, **wanted},
+            augmentation=changes or usual.augment or record.augmentation,
+        )
+        if own is not None and again == record and not self.strict:
+            return own
+        return again.load(named, self.folder, strict=self.strict)
+
+
 def trainable(
     run: str | Path | None = None,
     *,
@@ -44,6 +87,9 @@ def trainable(
     preset: str | None = None,
     label: str | None = None,
     task: str | None = None,
+    resolution: int | None = None,
+    fit: str | None = None,
+    strict: bool = False,
     max_params: int | str | None = None,
     max_latency: float | str | None = None,
     **options: Any,
@@ -52,39 +98,35 @@ def trainable(
 
     Of a find it is the winner of the race, or the best point of its front within `max_params` and `max_latency`, at the
     size at which these count: without a preset that of the find's target, or the find's own. With the preset "paper" a
-    search comes with what the publication of its method trains otherwise. `options` are the space's own. Code that a
-    run was made with is run only where `space` names it again, as "FILE.py:NAME".
+    search comes with what the publication of its method trains otherwise. `resolution`, `fit` and `strict` are those of
+    `nasight.data.load`; without them images are read as the preset was published, or as the run read them. `options`
+    are the space's own. Code that a run was made with is run only where `space` names it again, as "FILE.py:NAME".
+
+    By default trainings go to RUN/train, and to a folder of their own in there where the data is not the run's.
     """
     data = None if data is None else with_label(data, label, task)
     if data is None and (label is not None or task is not None):
         raise RequestError("a label and a task are of data that is named with them")
+    asked = _Asked(data, data_folder, resolution, fit, strict)
     named = asked_for(run, space, arch, options, "train")
     limits = {
         "max_params": read_count(max_params) if isinstance(max_params, str) else max_params,
         "max_latency": read_milliseconds(max_latency) if isinstance(max_latency, str) else max_latency,
     }
     if named is None and RunFolder(str(run)).kind == "find":
-        return _from_find(Path(str(run)), space, data, out, data_folder, preset, limits)
+        return _from_find(Path(str(run)), space, asked, out, preset, limits)
     if any(limit is not None for limit in limits.values()):
         raise RequestError("limits choose from the front of a find: give one as RUN")
     if named is None:
-        return _from_run(Path(str(run)), space, data, out, data_folder, preset or "small")
-    space, arch = named
-    dataset = load_data(data or "digits", folder=data_folder)
-    place = Path(out) if out else Path("runs") / _default_name(space, arch, dataset.fingerprint)
-    # A space from a file goes to other processes by its name.
-    found = space if ".py:" in space else load_space(space, **options)
-    return Trainable(found, arch, dataset, place, preset=preset or "small")
+        return _from_run(Path(str(run)), space, asked, out, preset or "small")
+    name, arch = named
+    found, preset = _space(name, options), preset or "small"
+    dataset = asked.load(found.photo_pixels.get(preset))
+    place = Path(out) if out else Path("runs") / _default_name(name, arch, dataset.fingerprint)
+    return Trainable(_sendable(name, found), arch, dataset, place, preset=preset)
 
 
-def _from_run(
-    path: Path,
-    code: str | None,
-    data: Any,
-    out: str | Path | None,
-    data_folder: str | Path | None,
-    preset: str,
-) -> Trainable:
+def _from_run(path: Path, code: str | None, asked: _Asked, out: str | Path | None, preset: str) -> Trainable:
     folder = RunFolder.open(path, kind="search")
     about, result = folder.about, folder.result
     if result is None:
@@ -96,19 +138,19 @@ def _from_run(
         source, options = str(settings["data"]), settings["space_options"]
     except (KeyError, TypeError) as error:
         raise RequestError(f"the search in {path} is damaged: its files lack {error}") from None
-    dataset = data_of(folder, source, data, data_folder=data_folder, may_differ=True)
     named = named_again(path, about, name, code)
-    found: Space | str = named if is_code(named) else load_space(named, **options)
+    space = _space(named, options)
+    dataset = asked.load_again(folder, source, space, preset)
     published = published_training(str(settings.get("method")), family_of(name)) if preset == "paper" else {}
-    return Trainable(found, text, dataset, Path(out) if out else path / "train", published, preset)
+    place = Path(out) if out else _place(path / "train", folder, dataset)
+    return Trainable(_sendable(named, space), text, dataset, place, published, preset)
 
 
 def _from_find(
     path: Path,
     code: str | None,
-    data: Any,
+    asked: _Asked,
     out: str | Path | None,
-    data_folder: str | Path | None,
     preset: str | None,
     limits: Mapping[str, Any],
 ) -> Trainable:
@@ -116,17 +158,36 @@ def _from_find(
     about, result = answer.folder.about, answer.result
     text = answer.architecture if not any(limits.values()) else answer.within(**limits).architecture
     settings = about["settings"]
-    dataset = data_of(answer.folder, str(settings["data"]), data, data_folder=data_folder, may_differ=True)
     named = named_again(path, about, str(settings["space"]), code)
-    found: Space | str = named if is_code(named) else load_space(named, **settings["space_options"])
+    space = _space(named, settings["space_options"])
     # Which random changes of images help was measured; rates belong to a size and a length.
     changes = str(result["recipe"]["augmentation"])
     own: dict[str, Any] = {"augment": False if changes == "none" else changes.replace(" and ", ",")}
     target = result["target"]
     if preset is None and target["preset"] is None:
         own["size"] = target["size"]
-    place = Path(out) if out else path / "train" / hashlib.sha256(text.encode()).hexdigest()[:8]
-    return Trainable(found, text, with_test_part(dataset), place, own, preset or target["preset"] or "small")
+    preset = preset or target["preset"] or "small"
+    dataset = asked.load_again(answer.folder, str(settings["data"]), space, preset)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    place = Path(out) if out else _place(path / "train" / digest, answer.folder, dataset)
+    return Trainable(_sendable(named, space), text, with_test_part(dataset), place, own, preset)
+
+
+def _space(name: str, options: Mapping[str, Any]) -> Space:
+    """The space of this name; one from a file has no options."""
+    return load_space(name) if is_code(name) else load_space(name, **options)
+
+
+def _sendable(name: str, space: Space) -> Space | str:
+    """The space as other processes can have it: one from a file goes by its name."""
+    return name if is_code(name) else space
+
+
+def _place(folder: Path, run: RunFolder, data: Dataset) -> Path:
+    """Where trainings on this data go: the folder itself, or one inside it where it is not the data of the run."""
+    if data.fingerprint == DataRecord.read(run).fingerprint:
+        return folder
+    return folder / f"{folder_name(data.name)}-{data.fingerprint[:8]}"
 
 
 def _default_name(space: str, arch: str, fingerprint: str) -> str:

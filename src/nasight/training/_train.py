@@ -25,7 +25,7 @@ from nasight.compute import (
     everywhere,
     moved_note,
 )
-from nasight.data import input_record, load, tell_augmentation, with_label
+from nasight.data import input_record, load_at, tell_augmentation, with_label
 from nasight.errors import RequestError
 from nasight.options import TrainOptions, takes
 from nasight.own import check_sources, own_parts
@@ -109,10 +109,9 @@ def make_job(
     file = space if isinstance(space, str) and ".py:" in space else None
     space = load_space(space) if isinstance(space, str) else space
     arch = space.parse(arch) if isinstance(arch, str) else arch
-    words = settings.get("augment") if isinstance(settings.get("augment"), str) else None
-    if words is not None:
+    dataset = load_at(space.photo_pixels.get(preset), data, augment=settings.get("augment"))
+    if isinstance(settings.get("augment"), str):
         settings = {**settings, "augment": True}
-    dataset = load(data, augment=words)
     if dataset.augmentation is None and preset_cutout(space, preset, settings):
         settings = {**settings, "cutout": 0}  # images that nobody declared to bear random changes get none unasked
     resolved, chosen = settings_for(space, preset, **settings), choose_device(device)

@@ -149,6 +149,8 @@ def test_what_was_found_is_trained_as_meant(answer: Answer, tmp_path: Path) -> N
     chosen = trainable(answer.path, max_params=smallest)
     assert chosen.arch == answer.within(max_params=smallest).architecture
     assert chosen.out != what.out
+    # Trainings on other data lie beside those on the find's own.
+    assert trainable(answer.path, data="digits").out.parent == what.out
     told = CliRunner().invoke(
         app,
         ["train", str(answer.path), "--preset", "tiny", "--epochs", "1", "--seeds", "1", "--out", str(tmp_path)],

@@ -76,7 +76,7 @@ class Darts(Space):
         "small": {"epochs": 20, "size": {"channels": 16, "cells": 8}},
         # Liu et al. (2019), Section 3.2; the evaluation that GAEA repeats.
         "paper": {"epochs": 600, "cutout": 16, "auxiliary": True, "drop_path": 0.3, "size": EVALUATION},
-        # PC-DARTS's released ImageNet training, which GAEA repeats; images of 224 pixels per side.
+        # PC-DARTS's released ImageNet training, which GAEA repeats.
         "imagenet": {
             "epochs": 250,
             "batch_size": 1024,
@@ -100,6 +100,7 @@ class Darts(Space):
             "size": IMAGENET,
         },
     }
+    photo_pixels: ClassVar[Mapping[str, int]] = {"imagenet": 224, "imagenet-darts": 224}
     score_size: ClassVar[Mapping[str, int]] = {"channels": 4, "cells": 8}
     thin_size: ClassVar[Mapping[str, int]] = {"channels": 2, "cells": 3}
     study_cells: ClassVar[int] = 5
