@@ -203,7 +203,9 @@ def train(
     for place in sorted(Path(what.out).glob("*/seed-*")):
         if (note := moved(place, device)) is not None:
             typer.echo(f"{place.name}: {note}", err=True)
-    resolved = settings_for(what.space, what.preset, **{k: v for k, v in settings.items() if k != "metric"})
+    # Words for random changes are the data's; a training has them or not.
+    plain = {k: isinstance(v, str) or v if k == "augment" else v for k, v in settings.items() if k != "metric"}
+    resolved = settings_for(what.space, what.preset, **plain)
     judge = "test" if resolved.validation == "test" and what.data.test_y is not None else "held out"
     try:
         units = what.data.task.with_own(None, metric).units

@@ -76,7 +76,8 @@ def train_seeds(
     threads = threads or max(1, get_num_threads() // worker_count(len(seeds), workers))
     if out is None:
         return Summary.of(_train_all(_Work(job, None, threads, slices), seeds, executor, workers, progress), None)
-    folder = Path(out) / label(job.space, preset, job.settings)
+    asked = settings.get("augment")
+    folder = Path(out) / label(job.space, preset, job.settings, asked if isinstance(asked, str) else None)
     ranks.of_first(lambda: _check_folder(folder, job))
     results = _train_all(_Work(job, folder, threads, slices), seeds, executor, workers, progress)
     ranks.of_first(lambda: write_json(folder / "summary.json", _finished_here(folder, job).to_dict()))

@@ -131,11 +131,14 @@ def kept_settings(run: RunFolder) -> TrainSettings:
         raise RequestError(f"{run.path}/run.json is damaged: {error}") from None
 
 
-def label(space: Space, preset: str, settings: TrainSettings) -> str:
-    """The folder name of these settings: the preset, with a digest of the settings where they differ from it."""
-    if settings == settings_for(space, preset):
+def label(space: Space, preset: str, settings: TrainSettings, changes: str | None = None) -> str:
+    """The folder name of these settings: the preset, with a digest of the settings where they differ from it.
+
+    `changes` are words for random changes of images that were asked for.
+    """
+    if settings == settings_for(space, preset) and changes is None:
         return preset
-    content = json.dumps(settings.kept(), sort_keys=True)
+    content = json.dumps(settings.kept(), sort_keys=True) + (changes or "")
     return f"{preset}-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
 
 
