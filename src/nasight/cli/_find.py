@@ -182,7 +182,7 @@ def find(
                 class_weights=class_weights,
                 metric=metric,
                 budget=budget,
-                out=out or f"runs/find-{studies.folder_name(data)}-{seed}",
+                out=out,
                 space=space,
                 baseline=baseline,
                 target=target,

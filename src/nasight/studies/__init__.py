@@ -6,6 +6,7 @@ from nasight.studies._convergence import CellRow, Comparison, compare_cells
 from nasight.studies._deepen import deepen
 from nasight.studies._explain import Explanation, explain
 from nasight.studies._export import Exportable, exportable, write_export
+from nasight.studies._folder_name import folder_name
 from nasight.studies._model import Model, Prediction
 from nasight.studies._model_card import ModelCard
 from nasight.studies._model_folder import load_model, write_model
@@ -16,7 +17,7 @@ from nasight.studies._report import Report, report, write_page
 from nasight.studies._retrain import resolved, retrain
 from nasight.studies._search import resume, search
 from nasight.studies._simulate import ClusterStanding, Simulation, simulate
-from nasight.studies._train import Trainable, folder_name, trainable
+from nasight.studies._train import Trainable, trainable
 from nasight.studies._train_free import TRAIN_FREE_METHODS, train_free_search
 from nasight.studies._trained_cell import trained_cell
 from nasight.studies._trained_model import trained_model

@@ -16,6 +16,7 @@ from nasight.searching import published_training, read_count, read_milliseconds
 from nasight.spaces import Space, family_of
 from nasight.spaces import load as load_space
 from nasight.studies._asked import asked_for
+from nasight.studies._folder_name import folder_name
 from nasight.studies.finding import Answer, with_test_part
 
 
@@ -160,6 +161,9 @@ def _from_find(
     settings = about["settings"]
     named = named_again(path, about, str(settings["space"]), code)
     space = _space(named, settings["space_options"])
+    if space.reference not in space and text == space.format(space.reference):
+        # It has an option that was not searched; the space with its own options has it.
+        space = _space(named, {})
     # Which random changes of images help was measured; rates belong to a size and a length.
     changes = str(result["recipe"]["augmentation"])
     own: dict[str, Any] = {"augment": False if changes == "none" else changes.replace(" and ", ",")}
@@ -193,8 +197,3 @@ def _place(folder: Path, run: RunFolder, data: Dataset) -> Path:
 def _default_name(space: str, arch: str, fingerprint: str) -> str:
     digest = hashlib.sha256(f"{space}\n{arch}\n{fingerprint}".encode()).hexdigest()[:8]
     return f"{folder_name(space)}-train-{digest}"
-
-
-def folder_name(space: str) -> str:
-    """The name of a space, or of the file it is in, as a part of a folder's name."""
-    return "".join(c if c.isalnum() or c in "-_" else "-" for c in space.rsplit("/", 1)[-1])

@@ -3,10 +3,12 @@
 import json
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,11 @@ from torch import nn
 import nasight
 from nasight.data import Dataset
 from nasight.errors import RequestError
-from nasight.spaces import PlainSpace, load, multiply_adds
-from nasight.studies import Answer
+from nasight.spaces import PlainSpace, Space, load, multiply_adds
+from nasight.studies import Answer, trainable
+from nasight.studies.finding import Budget
+from nasight.studies.finding._finder import NOTHING, has_ended
+from nasight.studies.finding._journal import Journal
 
 pytestmark = pytest.mark.slow
 TINY: dict[str, Any] = {"trainings": 26, "epochs": 1, "workers": 1}
@@ -26,6 +31,16 @@ KEYS = {
     "run", "space", "data", "architecture", "parameters", "multiply_adds", "accuracy", "accuracies", "baseline",
     "difference", "interval", "level", "better", "proposed_by", "trainings", "seconds", "front", "target",
 }  # fmt: skip
+MINE = """
+from torch import nn
+from nasight import Choice
+
+
+def build():
+    wide = Choice({"three": nn.Conv2d(1, 4, 3, padding=1), "one": nn.Conv2d(1, 4, 1)}, name="first")
+    end = Choice({"relu": nn.ReLU(), "tanh": nn.Tanh()}, name="second")
+    return nn.Sequential(wide, end, nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.Linear(64, 10))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +119,45 @@ def test_a_finished_find_is_read_and_more_time_begins_another_leg(answer: Answer
     assert nasight.resume_find(answer.path).result == answer.result
     with pytest.raises(RequestError, match="written"):
         nasight.resume_find(answer.path, budget="20m", data=few_digits)
+
+
+def test_the_result_of_an_earlier_leg_is_not_the_end_of_a_later_one_that_was_killed(
+    answer: Answer, tmp_path: Path
+) -> None:
+    shutil.copy(answer.path / "journal.jsonl", tmp_path)
+    journal = Journal(tmp_path)
+    assert has_ended(answer.result, journal)
+    journal.put("budget 1", asdict(Budget(seconds=1_200.0, more=True)))
+    assert not has_ended(answer.result, journal)
+    assert has_ended({**answer.result, "legs": 2}, journal)
+    journal.put("budget 1", asdict(NOTHING))  # as of one that was too small for anything
+    assert has_ended(answer.result, journal)
+
+
+def test_a_model_in_a_file_is_found_from_beginning_to_end_in_the_folder_of_its_data(
+    few_digits_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.py").write_text(MINE)
+    monkeypatch.chdir(tmp_path)
+    found = nasight.find(str(few_digits_file), space="mine.py:build", augment="shift", **TINY)
+    assert found.path == Path("runs/find-few-npz-0")
+    assert "reference" in {line["proposed_by"] for line in found.result["race"]["lines"] if line["control"]}
+    searched = json.loads((found.path / "searches" / "0-0" / "run.json").read_text())
+    assert searched["data"]["augmentation"].startswith("shift")
+
+
+def test_the_reference_is_trained_although_searches_leave_one_of_its_options_out(
+    answer: Answer, few_digits: Dataset, tmp_path: Path
+) -> None:
+    copy = Path(shutil.copytree(answer.path, tmp_path / "copy"))
+    reference = load("nasbench201").format(load("nasbench201").reference)
+    assert "none" in reference
+    result = {**answer.result, "architecture": reference}
+    (copy / "result.json").write_text(json.dumps(result))
+    what = trainable(copy, data=few_digits)
+    assert what.arch == reference
+    assert isinstance(what.space, Space)
+    assert what.space.parse(what.arch) == what.space.reference
 
 
 def test_limits_hold_for_every_candidate(few_digits: Dataset, tmp_path: Path) -> None:

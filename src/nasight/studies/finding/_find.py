@@ -18,13 +18,15 @@ from nasight.errors import RequestError
 from nasight.own import OwnParts
 from nasight.runs import DataRecord, RunFolder, data_of, named_again
 from nasight.searching import chosen_space, method_row, read_count, read_milliseconds
-from nasight.spaces import Space
+from nasight.spaces import FixedSpace, Space
 from nasight.spaces import load as load_space
+from nasight.studies._folder_name import folder_name
 from nasight.studies.finding._answer import Answer
 from nasight.studies.finding._budget import read_budget
 from nasight.studies.finding._context import Context, Event
-from nasight.studies.finding._finder import run_find
+from nasight.studies.finding._finder import has_ended, legs, run_find
 from nasight.studies.finding._journal import Journal
+from nasight.studies.finding._names import OWN, SPACE
 from nasight.studies.finding._settings import FindSettings, read_shares, with_test_part
 
 DEFAULT_SPACES = ("nasbench201", "mlp")
@@ -37,7 +39,7 @@ def find(
     data: Any = "digits",
     *,
     budget: str | float | None = None,
-    out: str | Path,
+    out: str | Path | None = None,
     label: str | None = None,
     task: str | None = None,
     space: str | Space | nn.Module | Callable[[], nn.Module] | None = None,
@@ -70,7 +72,7 @@ def find(
     ----------
     data : a name, a file, a folder, arrays `(x, y)`, a frame, a torch or a nasight `Dataset`; see `nasight.data.load`.
     budget : a time such as "90s", "30m" or "8h", or seconds.
-    out : the folder of the find.
+    out : the folder of the find; by default runs/find-DATA-SEED.
     label, task : of a table, the column that is asked for; "classes", "labels" or "numbers". See `nasight.data.load`.
     space : a space by name, a `Space`, or a model with `Choice`s; NAS-Bench-201 for images and mlp for vectors.
     baseline : what to compare with: FILE.py:NAME, or a function that makes a model. The space's reference
@@ -141,7 +143,8 @@ def find(
     )
     about = {"settings": asdict(settings), "data": DataRecord.of(loaded).to_dict(), **own.about()}
     code = [name, settings.baseline]
-    folder = RunFolder.create(out, kind="find", about=about, overwrite=overwrite, code=code)
+    place = out or Path("runs") / f"find-{folder_name(data if isinstance(data, str) else dataset.name)}-{seed}"
+    folder = RunFolder.create(place, kind="find", about=about, overwrite=overwrite, code=code)
     journal = Journal(folder.path)
     journal.put("budget 0", asdict(limit))
     try:
@@ -177,7 +180,7 @@ def resume_find(
     own: OwnParts | None = None,
     device: str | None = None,
 ) -> Answer:
-    """Go on with a find that was interrupted, or, with a budget such as "+20m", with one that has ended.
+    """Go on with a find that was interrupted; with a budget such as "+20m" it, or one that has ended, gets more time.
 
     A find with a model, arrays or functions of your own needs them again, as `space`, `baseline`, `data` and `own`.
     Code in a file is named again too, as "FILE.py:NAME": a folder alone does not make it run. It goes on on the device
@@ -193,11 +196,9 @@ def resume_find(
         more = read_budget(budget)
         if not more.more:
             raise RequestError(f"the find in {folder.path} is there: what it gets besides is written +{budget}")
-        if folder.result is None:
-            raise RequestError(f"the find in {folder.path} has not ended: resume it first, without a budget")
-        journal.put(f"budget {sum(key.startswith('budget ') for key in journal)}", asdict(more))
-    elif folder.result is not None:
-        return Answer(folder.path)
+        journal.put(f"budget {legs(journal)}", asdict(more))
+    elif folder.result is not None and has_ended(folder.result, journal):
+        return Answer(folder.path, space=_own_space(folder.result, space, baseline))
     settings = _on_device(settings, device, progress)
     settings = replace(settings, workers=getattr(executor, "workers", None) or settings.workers)
     if space is None and settings.space == "module":
@@ -215,6 +216,14 @@ def resume_find(
     own = (own or OwnParts()).again(about, f"the find in {folder.path}")
     compared = settings.baseline if baseline is None or isinstance(baseline, str) else baseline
     return run_find(Context(folder, journal, settings, found, dataset, compared, executor, progress, own, sent))
+
+
+def _own_space(result: Mapping[str, Any], space: Any, baseline: Any) -> Space | None:
+    """A model of one's own that the answer takes, where it was given again."""
+    given = {SPACE: space, OWN: baseline}.get(str(result["taken_from"]))
+    if given is None or isinstance(given, str):
+        return None
+    return load_space(given) if result["taken_from"] == SPACE else FixedSpace(given)
 
 
 def _on_device(settings: FindSettings, device: str | None, progress: Event | None) -> FindSettings:

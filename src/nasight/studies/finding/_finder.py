@@ -21,6 +21,7 @@ from nasight.studies._trained_model import trained_model
 from nasight.studies.finding._answer import Answer
 from nasight.studies.finding._budget import Budget
 from nasight.studies.finding._context import Context, silent
+from nasight.studies.finding._journal import Journal
 from nasight.studies.finding._leg import Leg, LegResult
 from nasight.studies.finding._page import find_page
 from nasight.studies.finding._plan import TooSmall
@@ -36,6 +37,17 @@ def run_find(f: Context) -> Answer:
         return _run(f)
     except KeyboardInterrupt:
         raise Interrupted(f"stopped; resume with: nasight find --resume {quote(str(f.folder.path))}") from None
+
+
+def legs(journal: Journal) -> int:
+    """How many budgets a find was given."""
+    return sum(key.startswith("budget ") for key in journal)
+
+
+def has_ended(result: Mapping[str, Any], journal: Journal) -> bool:
+    """Whether a result is that of the last budget: a kill in a later leg leaves the result of an earlier one."""
+    worth = [n for n in range(legs(journal)) if Budget(**journal[f"budget {n}"]) != NOTHING]
+    return not worth or result.get("legs", 1) == worth[-1] + 1
 
 
 def _run(f: Context) -> Answer:

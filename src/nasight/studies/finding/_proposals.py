@@ -8,10 +8,8 @@ from nasight.errors import RequestError, RunError
 from nasight.kernels import score
 from nasight.reproducible import generator_for
 from nasight.searching import Run, method_row
-from nasight.spaces import ModuleSpace
 from nasight.studies._explain import explain
 from nasight.studies.finding._leg import FEWEST_PLACES, Leg
-from nasight.studies.finding._names import SPACE
 from nasight.studies.finding._plan import FEWEST_ROWS, Speed, rung_text, search_length
 from nasight.studies.finding._propose import (
     Proposal,
@@ -74,7 +72,7 @@ def _searched(leg: Leg) -> list[Run]:
                 "device": leg.s.device,
                 "precision": leg.s.precision,
                 "preset": "tiny",
-                "augment": leg.recipe.augmentation != "none",
+                "augment": leg.recipe.words or False,
                 **({} if leg.s.class_weights is None else {"class_weights": leg.s.class_weights}),
             },
         )
@@ -82,8 +80,7 @@ def _searched(leg: Leg) -> list[Run]:
     ]
     leg.tell_proposer(f"{len(requests)} searches of {rung_text(epochs, rows, leg.plan.examples)}")
     folders = leg.f.workers.search(leg.f.searches, requests)
-    space = leg.space if isinstance(leg.f.spaces[SPACE], ModuleSpace) else None
-    runs = [Run(folder, space=space) for folder in folders]
+    runs = [Run(folder, space=leg.space) for folder in folders]
     return [run for run in runs if not run.result.get("unusable")]
 
 

@@ -42,6 +42,15 @@ class Recipe:
     weight_decay: float = 3e-4
     augmentation: str = "none"
 
+    @property
+    def words(self) -> str | None:
+        """The random changes as `--augment` has them; None: none.
+
+        >>> Recipe(augmentation="shift and flip").words, Recipe().words
+        ('shift,flip', None)
+        """
+        return None if self.augmentation == "none" else self.augmentation.replace(" and ", ",")
+
 
 @dataclass(frozen=True)
 class Request:
@@ -99,14 +108,14 @@ class Trainings:
 
     def job(self, request: Request) -> Job:
         """The training that a request means."""
-        data, space = augmented(rows_of(self.data), request.recipe.augmentation), self.space(request.space)
+        data, space = augmented(rows_of(self.data), request.recipe.words), self.space(request.space)
         settings = settings_for(
             space,
             "small",
             epochs=request.epochs,
             lr=request.recipe.lr,
             weight_decay=request.recipe.weight_decay,
-            augment=request.recipe.augmentation != "none",
+            augment=request.recipe.words is not None,
             batch_size=request.batch_size,
             examples=request.examples,
             validation=request.validation,
@@ -156,11 +165,11 @@ def _train(trainer: Trainer) -> None:
         trainer.next_epoch()
 
 
-def augmented(data: Dataset, name: str) -> Dataset:
+def augmented(data: Dataset, words: str | None) -> Dataset:
     """The data set with these random changes: shifts by up to an eighth of the image, and mirrored images."""
-    if name == "none" or len(data.inputs) != 3:
+    if words is None or len(data.inputs) != 3:
         return data.augmented(None)
-    return data.augmented(read_augment(name.replace(" and ", ","), data.inputs))
+    return data.augmented(read_augment(words, data.inputs))
 
 
 @contextmanager

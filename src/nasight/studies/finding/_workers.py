@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from nasight.data import SentData
 from nasight.errors import RunError
 from nasight.own import PARTS, OwnParts
-from nasight.runs import Parcel, RunFolder, parcel
+from nasight.runs import Parcel, RunFolder, is_code, parcel
 from nasight.searching import resume, search
 from nasight.spaces import Space
 from nasight.studies.finding._journal import Journal, outcome_from_json, outcome_to_json
@@ -68,7 +68,8 @@ class Searches:
         own = {part: value for part in PARTS if (value := getattr(self.own, part)) is not None}
         settings = {**request.settings, **own}
         if (Path(request.out) / "run.json").is_file():
-            again = given if isinstance(given, Space) else None
+            # A space from a file is named again, as the find itself was asked for it.
+            again = given if isinstance(given, Space) else given[0] if is_code(given[0]) else None
             resume(request.out, data=data, space=again, own=self.own, device=settings["device"])
         elif isinstance(given, Space):
             search(given, data=data, out=request.out, **settings)
