@@ -2,9 +2,9 @@
 
     python benchmarks/find.py --data-folder DATA
 
-For every data set and seed a find runs first. The others then get the time that it had to choose (its proposals and its
-race) on the same number of processes, and its recipe; what each of them chooses is trained as the find's winner was:
-the same rows, epochs and seeds. The test part judges all of them, and nothing else. Ways to choose:
+For every data set and seed a find runs first. The others then get the seconds that it took to choose (its proposals and
+its race) on the same number of processes, and its recipe; what each of them chooses is trained as the find's winner
+was: the same rows, epochs and seeds. The test part judges all of them, and nothing else. Ways to choose:
 
     reference    the space's own architecture; it takes no time
     halving      random architectures with successive halving, as optuna's documentation shows it
@@ -18,7 +18,6 @@ an interrupted benchmark resumes. Seconds count here: nothing else may run on th
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from dataclasses import replace
@@ -37,7 +36,16 @@ from nasight.searching import search
 from nasight.spaces import Space
 from nasight.spaces import load as load_space
 from nasight.studies import find, resume_find
-from nasight.studies.finding import Outcome, Recipe, Request, Trainings, difference, shared
+from nasight.studies.finding import (
+    Outcome,
+    Recipe,
+    Request,
+    Trainings,
+    answer_seeds,
+    difference,
+    shared,
+    used_seconds,
+)
 
 SETS: dict[str, dict[str, Any]] = {
     "digits": {},
@@ -46,7 +54,6 @@ SETS: dict[str, dict[str, Any]] = {
 }
 WAYS = ("reference", "halving", "largest", "naswot", "gaea")
 QUICK = {"trainings": 26, "epochs": 1}
-FINAL_SEEDS = (1_000, 1_001, 1_002)
 
 
 def data_of(name: str, folder: str | None) -> Dataset:
@@ -150,11 +157,9 @@ def one(data: Dataset, seed: int, budget: float | None, place: Path, workers: in
         else:
             how = QUICK if budget is None else {"budget": budget}
             answer = find(data, space="nasbench201", seed=seed, workers=workers, out=folder, **how)
-        journal = [json.loads(line) for line in (folder / "journal.jsonl").read_text().splitlines()]
         result = answer.result
+        used = used_seconds(folder / "journal.jsonl", 0, len(result["recipes"]))
         row["find"] = {"accuracies": result["accuracies"], "architecture": result["architecture"]}
-        taken = result if result["better"] else result["baseline"]
-        row["answer"] = {"accuracies": taken["accuracies"], "architecture": taken["architecture"]}
         row["plain or reference"] = {
             "accuracies": result["baseline"]["accuracies"],
             "architecture": result["baseline"]["architecture"],
@@ -162,7 +167,7 @@ def one(data: Dataset, seed: int, budget: float | None, place: Path, workers: in
         row["about"] = {
             "recipe": result["recipe"], "epochs": result["epochs"], "examples": result["examples"], "seed": seed,
             "seconds": result["seconds"], "better": result["better"], "size": result["target"]["size"],
-            "choosing": sum(v for k, v in _stage_seconds(journal).items() if k in ("propose", "race")) or 2.0,
+            "choosing": used.get("propose", 0.0) + used.get("race", 0.0) or 2.0,
         }  # fmt: skip
         rows.put(place.name, row)
     about = row["about"]
@@ -183,7 +188,7 @@ def one(data: Dataset, seed: int, budget: float | None, place: Path, workers: in
             start = time.monotonic()
             chosen = chooser.choose(way, place / way)
             took = time.monotonic() - start
-            asked = [replace(request, architecture=chosen, seed=s + seed) for s in FINAL_SEEDS]
+            asked = [replace(request, architecture=chosen, seed=s) for s in answer_seeds(seed)]
             with process_pool(workers) as pool:
                 outcomes: list[Outcome | None] = list(pool.map(work, asked))
             row[way] = {
@@ -195,17 +200,11 @@ def one(data: Dataset, seed: int, budget: float | None, place: Path, workers: in
     return row
 
 
-def _stage_seconds(journal: list[dict[str, Any]]) -> dict[str, float]:
-    """What the find's plan gave to each stage."""
-    plan = next(line["value"] for line in journal if line["key"] == "plan 0")
-    return {name: float(value) for name, value in plan["seconds"].items()}
-
-
 def table(rows: dict[str, list[dict[str, Any]]]) -> str:
     """Mean test accuracy over seeds, with the paired difference to `find` and its interval."""
     lines = ["| data | way | test accuracy, % | less than find, points (95 %) | best in |", "|---|---|---|---|---|"]
     for name, found in rows.items():
-        ways = ("find", "answer", "plain or reference", *WAYS)
+        ways = ("find", "plain or reference", *WAYS)
         means = {way: [fmean(a for a in row[way]["accuracies"] if a is not None) for row in found] for way in ways}
         for way in ways:
             apart = ""

@@ -23,7 +23,7 @@ from nasight.spaces import PlainSpace
 from nasight.studies import find, resume_find
 from nasight.studies.finding import Answer, Recipe, Request, Trainings, shared
 
-FIRST_SEED = 50_000
+FIRST_SEED = 10_000_000
 """Seeds that no find has."""
 QUICK = {"trainings": 26, "epochs": 1}
 

@@ -51,7 +51,8 @@ def found(place: Path, given: Namespace, seed: int, limit: float | None) -> Answ
 def told(answer: Answer) -> dict[str, Any]:
     """What a find found, without the table: its winner, and the best point of its front within each limit."""
     front = {str(limit): within(answer, limit) for limit in LIMITS}
-    return {"winner": answer.architecture, "sentence": answer.sentence(), "front": front}
+    taken = answer.result["take"]
+    return {"winner": answer.architecture, "answer": taken, "sentence": answer.sentence(), "front": front}
 
 
 def within(answer: Answer, limit: float) -> str | None:
@@ -98,7 +99,14 @@ def main() -> None:
     fronts = [a["front"] for a in answers[None]]
     rows = [
         line("winner", None, [a["winner"] for a in answers[None]], table),
+        line(
+            "answer: the winner, or the reference where it is not better",
+            None,
+            [a["answer"] for a in answers[None]],
+            table,
+        ),
         line("winner of a find within the limit", OWN, [a["winner"] for a in answers[OWN]], table),
+        line("answer of a find within the limit", OWN, [a["answer"] for a in answers[OWN]], table),
         *(line("front of the find without a limit", m, [front[str(m)] for front in fronts], table) for m in LIMITS),
     ]
     head = "| what | limit | test accuracy in the table, % | best there | regret, points |\n|---|---|---|---|---|"

@@ -39,6 +39,7 @@ class PlanPart(File):
     rung_rows: Annotated[list[Size], Field(max_length=64)] = Field(default_factory=list)
     size: dict[str, Size] = Field(default_factory=dict)
     search_rows: Size | None = None
+    recipe_at: Count | None = None
 
 
 class SizePart(File):

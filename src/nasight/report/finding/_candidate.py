@@ -12,6 +12,7 @@ from typing import Protocol
 PROPOSERS = {
     "likeliest": "among the likeliest of the searches",
     "open decision": "a rival where trust calls a decision open",
+    "close decision": "the second option where a search's weights are closest",
     "score": "best score without training",
     "size": "most parameters of those scored",
     "score and size": "best score and size without training",

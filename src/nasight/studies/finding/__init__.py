@@ -1,6 +1,7 @@
 """Find: proposals, a race of real trainings, and an answer with a baseline beside it."""
 
 from nasight.studies.finding._answer import Answer, Difference, Point, difference
+from nasight.studies.finding._answering import answer_seeds
 from nasight.studies.finding._budget import Budget, read_budget, time_text
 from nasight.studies.finding._find import find, resume_find
 from nasight.studies.finding._page import find_page
@@ -9,6 +10,7 @@ from nasight.studies.finding._plan_only import PlannedFind, find_plan
 from nasight.studies.finding._race import Agreement, Candidate, Entry, Outcome, Race
 from nasight.studies.finding._settings import with_test_part
 from nasight.studies.finding._simulated import FindPolicy, TableFind
+from nasight.studies.finding._used import used_seconds
 from nasight.studies.finding._work import Recipe, Request, Trainings, shared
 
 __all__ = [
@@ -29,6 +31,7 @@ __all__ = [
     "Speed",
     "TableFind",
     "Trainings",
+    "answer_seeds",
     "difference",
     "find",
     "find_page",
@@ -38,5 +41,6 @@ __all__ = [
     "resume_find",
     "shared",
     "time_text",
+    "used_seconds",
     "with_test_part",
 ]

@@ -12,17 +12,26 @@ from nasight.data import Units
 from nasight.errors import RunError
 from nasight.runs import RunFolder
 from nasight.studies.finding._answer import Difference, Point, difference, front
-from nasight.studies.finding._leg import Leg
+from nasight.studies.finding._leg import Leg, leg_seed
 from nasight.studies.finding._names import SPACE, shown, split_name
 from nasight.studies.finding._plan import PER_TRAINING, SEEDS, taught_rows
 from nasight.studies.finding._race import Agreement, Candidate, Outcome, Race
 from nasight.studies.finding._shallow import shallow_winner
 from nasight.studies.finding._work import BOOSTING, Request
 
-FIRST_SEED = 1_000
-"""Seeds of the answer's trainings begin here, so that none of them was used before."""
+FIRST_SEED = 5_000
+"""Seeds of the answer's trainings begin so far above those of their leg: none of them was used before."""
 ANSWERED = 0.88
 """The part of the last seconds that trainings take: the model, the page and the times of the front come after them."""
+
+
+def answer_seeds(seed: int, leg: int = 0) -> tuple[int, ...]:
+    """The seeds with which a find of this seed trains winner and baseline in the end.
+
+    >>> answer_seeds(0), answer_seeds(2)
+    ((5000, 5001, 5002), (25000, 25001, 25002))
+    """
+    return tuple(leg_seed(seed, leg) + FIRST_SEED + k for k in range(SEEDS))
 
 
 def answer(leg: Leg, race: Race) -> dict[str, Any]:
@@ -36,8 +45,8 @@ def answer(leg: Leg, race: Race) -> dict[str, Any]:
     sides = {}
     requests = {
         c.architecture: [
-            leg.request(*split_name(c.architecture), epochs, FIRST_SEED + leg.seed + k, leg.recipe, final=True)
-            for k in range(SEEDS)
+            leg.request(*split_name(c.architecture), epochs, seed, leg.recipe, final=True)
+            for seed in answer_seeds(leg.s.seed, leg.number)
         ]
         for c in (winner, baseline)
     }

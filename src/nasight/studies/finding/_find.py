@@ -22,7 +22,7 @@ from nasight.spaces import FixedSpace, Space
 from nasight.spaces import load as load_space
 from nasight.studies._folder_name import folder_name
 from nasight.studies.finding._answer import Answer
-from nasight.studies.finding._budget import read_budget
+from nasight.studies.finding._budget import Budget, read_budget
 from nasight.studies.finding._context import Context, Event
 from nasight.studies.finding._finder import has_ended, legs, run_find
 from nasight.studies.finding._journal import Journal
@@ -103,6 +103,7 @@ def find(
     """
     own = OwnParts(loss, metric, optimizer, None if isinstance(augment, str) else augment)
     limit = read_budget(budget, trainings)
+    _check_numbers(workers, level, epochs, limit)
     if limit.more:
         raise RequestError("a budget with + is for a find that is there: nasight.resume_find(out, budget='+20m')")
     data = with_label(data, label, task)
@@ -154,6 +155,17 @@ def find(
             # Nothing was trained: there is nothing to resume.
             folder.discard()
         raise
+
+
+def _check_numbers(workers: int | None, level: float, epochs: int | None, limit: Budget) -> None:
+    if workers is not None and workers < 1:
+        raise RequestError(f"there must be at least 1 worker, got {workers}")
+    if not 0 < level < 1:
+        raise RequestError(f"the level of an interval must be between 0 and 1, got {level:g}")
+    if epochs is not None and epochs < 1:
+        raise RequestError(f"there must be at least 1 epoch, got {epochs}")
+    if epochs is not None and limit.trainings is None:
+        raise RequestError("epochs go with a budget in trainings: a budget of time decides how long trainings are")
 
 
 def default_method(space: Space) -> str:

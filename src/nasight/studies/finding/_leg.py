@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from statistics import mean
 from typing import Any
@@ -25,6 +25,11 @@ LENT = 0.15
 """Of the answer's time, the part that a race may take where short trainings said nothing about longer ones."""
 
 
+def leg_seed(seed: int, number: int = 0) -> int:
+    """The first seed of a leg: far enough from those of other finds and legs that none of theirs is used again."""
+    return 10_000 * seed + 100 * number
+
+
 @dataclass(frozen=True)
 class LegResult:
     """What a leg leaves behind: its race, and its answer."""
@@ -41,7 +46,7 @@ class Leg:
         self.f, self.s, self.number, self.budget, self.previous = context, context.s, number, budget, previous
         self.journal, self.space, self.data = context.journal, context.space, context.data
         self.began = float(self.journal.decide(f"began {number}", lambda: round(context.clock(), 3)))
-        self.seed = self.s.seed + 100 * number
+        self.seed = leg_seed(self.s.seed, number)
         self.plan: Plan
         self.recipe: Recipe
         self.tried: list[tuple[Recipe, float | None]]
@@ -175,6 +180,8 @@ class Leg:
                     if form not in forms:
                         text = self.space.format(proposal.architecture)
                         forms[form] = self.candidate(SPACE, text, proposal.by)
+                    elif proposal.by not in ((known := forms[form]).proposed_by, *known.also):
+                        forms[form] = replace(known, also=(*known.also, proposal.by))
         return list(forms.values())
 
     def tell_proposer(self, what: str) -> None:

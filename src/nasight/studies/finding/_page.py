@@ -254,7 +254,7 @@ def _untried(find: FinishedFind) -> UntriedValues:
         judged_rows=find.judging_rows(test=False),
         test_rows=find.judging_rows(test=True),
         size=target.get("decided_at", target)["size"],
-        target=target["preset"],
+        target=None if target["reached"] else target["preset"],
         target_size=target["size"],
         longest=max(find.rungs),
         epochs=result["epochs"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -16,6 +16,8 @@ SEEDS = 3
 """How often winner and baseline are trained for the answer."""
 GRID = 7
 """Trainings by which the recipe is chosen, each as long as a rung before the last."""
+TOLERATED = 1.3
+"""The recipe's trainings may take so many times its share, before shorter ones are taken."""
 FEWEST_EPOCHS, MOST_EPOCHS = 6, 100
 FEWEST_ROWS = 400
 LEAST_RUNG = 6
@@ -80,6 +82,8 @@ class Plan:
     """Of the networks; empty where the space has no sizes."""
     search_rows: int | None = None
     """Rows of the searches; None: `examples`."""
+    recipe_at: int | None = None
+    """The rung whose rows the trainings of the recipe have; None: the one before the last, where there are several."""
 
     def rows(self, rung: int) -> int:
         """The rows of a rung."""
@@ -87,8 +91,8 @@ class Plan:
 
     @property
     def recipe_rung(self) -> int:
-        """The rung whose rows the trainings of the recipe have: the one before the last, where there are several."""
-        return max(0, len(self.rungs) - 2)
+        """The rung whose rows the trainings of the recipe have."""
+        return max(0, len(self.rungs) - 2) if self.recipe_at is None else self.recipe_at
 
     @property
     def search_text(self) -> str:
@@ -176,19 +180,23 @@ def plan(
     propose = shares["propose"] * work
     search_epochs, search_rows = search_length(0.8 * propose / searches / speed.search, examples, least_rows)
     scored = max(0, min(1_000, int(0.2 * propose / max(speed.score, 1e-6))))
-    recipe = max(0, len(rungs) - 2)
-    recipe_epochs = rungs[recipe]
-    tried = (recipe_epochs * rung_rows[recipe] + judging) * per_row + PER_TRAINING
+    recipe = _recipe_rung(costs, TOLERATED * shares["recipe"] * work)
     expected = {
-        "recipe": GRID * tried / workers,
+        "recipe": GRID * costs[recipe] / workers,
         "propose": (searches * search_epochs * search_rows * speed.search + scored * speed.score) / workers,
         "race": sum((n + c) * cost for n, c, cost in zip(places, beside, costs, strict=True)) / workers,
         "answer": 2 * SEEDS * (epochs * examples * per_row + PER_TRAINING) / workers,
     }
     return Plan(
-        examples, epochs, rungs, places, searches, search_epochs, scored, recipe_epochs, expected, rung_rows,
-        search_rows=search_rows,
+        examples, epochs, rungs, places, searches, search_epochs, scored, rungs[recipe], expected, rung_rows,
+        search_rows=search_rows, recipe_at=recipe,
     )  # fmt: skip
+
+
+def _recipe_rung(costs: Sequence[float], seconds: float) -> int:
+    """The longest rung whose trainings the recipe has time for; the shortest where it has time for none."""
+    fitting = (rung for rung in range(len(costs) - 1, 0, -1) if GRID * costs[rung] <= seconds)
+    return next(fitting, 0)
 
 
 def search_length(passes: float, rows: int, least_rows: int, most_epochs: int = 50) -> tuple[int, int]:

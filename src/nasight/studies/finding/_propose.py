@@ -147,7 +147,7 @@ def close_seconds(space: Space, run: Run, allowed: Allowed) -> list[Proposal]:
                 continue
             other = space.changed(arch, name, options[order[1]])
             if other is not None and other != arch and space.usable(other) is None and allowed(other):
-                found.append((float(row[order[0]] - row[order[1]]), Proposal(other, "open decision")))
+                found.append((float(row[order[0]] - row[order[1]]), Proposal(other, "close decision")))
     return [proposal for _, proposal in sorted(found, key=lambda pair: pair[0])]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,8 @@ class Candidate:
     """Whether it runs along to be compared with, and never leaves."""
     also: tuple[str, ...] = ()
     """Who else proposed it."""
+    seeded: bool = True
+    """Whether its training depends on a seed."""
 
 
 @dataclass(frozen=True, order=True)
@@ -119,9 +121,7 @@ class Race:
             elif new.proposed_by not in (old.proposed_by, *old.also):
                 also = (*old.also, new.proposed_by)
                 control = old.control or new.control
-                self.candidates[new.architecture] = Candidate(
-                    old.architecture, old.proposed_by, old.parameters, old.latency, control, also
-                )
+                self.candidates[new.architecture] = replace(old, control=control, also=also)
 
     def active(self) -> list[Candidate]:
         """Those who have not left, in the order in which they entered."""
@@ -206,7 +206,11 @@ class Race:
 
     def seed_deviation(self) -> float:
         """The standard deviation of an accuracy over seeds, from the candidates that were trained with several."""
-        several = [np.var(values, ddof=1) for values in self._accuracies.values() if len(values) > 1]
+        several = [
+            np.var(values, ddof=1)
+            for (name, _), values in self._accuracies.items()
+            if len(values) > 1 and self.candidates[name].seeded
+        ]
         return float(np.sqrt(np.mean(several))) if several else 0.0
 
     def _agreement(self, rung: int) -> Agreement:

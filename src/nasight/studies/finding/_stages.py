@@ -24,7 +24,7 @@ def run_leg(leg: Leg) -> LegResult:
     """All stages of a leg."""
     _take_size(leg)
     speed = Speed(**leg.decide("speed", lambda: _measured(leg))) if leg.budget.seconds is not None else None
-    leg.plan = Plan.from_dict(leg.decide("plan", lambda: replace(_planned(leg, speed), size=leg.f.size).to_dict()))
+    leg.plan = Plan.from_dict(leg.decide("plan", lambda: _planned(leg, speed).to_dict()))
     leg.f.tell("plan", {"leg": leg.number, "plan": leg.plan, "budget": leg.budget.seconds, "speed": speed})
     leg.tell_stage("recipe")
     leg.recipe, leg.tried = _recipe(leg)
@@ -79,6 +79,13 @@ def _measured(leg: Leg) -> dict[str, float]:
 
 
 def _planned(leg: Leg, speed: Speed | None) -> Plan:
+    """The plan at the find's size; a later leg keeps the recipe of the first."""
+    found = _divided(leg, speed)
+    kept = found.seconds if leg.previous is None else {k: v for k, v in found.seconds.items() if k != "recipe"}
+    return replace(found, size=leg.f.size, seconds=kept)
+
+
+def _divided(leg: Leg, speed: Speed | None) -> Plan:
     rows = len(leg.data.train_y)
     if leg.budget.trainings is not None:
         controls = len(leg.f.spaces)
