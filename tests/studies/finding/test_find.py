@@ -165,6 +165,28 @@ def test_limits_hold_for_every_candidate(few_digits: Dataset, tmp_path: Path) ->
     assert max(line["parameters"] for line in found.result["race"]["lines"]) <= 30_000
 
 
+def test_a_baseline_that_is_slower_than_the_limit_does_not_run_along_and_that_is_said(
+    few_digits: Dataset, tmp_path: Path
+) -> None:
+    class Slow(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.head = nn.Linear(64, 10)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            time.sleep(0.1 if len(x) == 1 else 0.0)
+            out: torch.Tensor = self.head(x.flatten(1))
+            return out
+
+    told = list[str]()
+    found = nasight.find(
+        few_digits, baseline=Slow, max_latency=50.0, out=tmp_path / "a",
+        progress=lambda event, values: told.append(str(values.get("text"))) if event == "note" else None, **TINY,
+    )  # fmt: skip
+    assert "baseline" not in [line["architecture"] for line in found.result["race"]["lines"]]
+    assert any(text.startswith("baseline does not run along") for text in told)
+
+
 def test_an_own_model_is_compared_with_its_first_options_and_an_own_baseline(
     few_digits: Dataset, tmp_path: Path
 ) -> None:

@@ -7,9 +7,10 @@ from dataclasses import asdict, replace
 from statistics import fmean
 
 from nasight.reproducible import generator_for
+from nasight.searching import Latency
 from nasight.studies.finding._answering import answer
 from nasight.studies.finding._leg import FEWEST_PLACES, Leg, LegResult
-from nasight.studies.finding._names import OWN, PLAIN, SPACE, is_searched, split_name
+from nasight.studies.finding._names import OWN, PLAIN, SPACE, is_searched, shown, split_name
 from nasight.studies.finding._plan import MOST_EPOCHS, Plan, Speed, plan, plan_of_trainings, training_seconds
 from nasight.studies.finding._proposals import proposals
 from nasight.studies.finding._propose import at_random, mutations
@@ -122,9 +123,26 @@ def _controls(leg: Leg) -> list[Candidate]:
     for key in (PLAIN, OWN, BOOSTING):
         if key in leg.f.spaces:
             candidate = leg.candidate(key, key, key, control=True)
-            if leg.s.max_params is None or candidate.parameters <= leg.s.max_params:
+            over = _over_limits(leg, key, candidate.parameters)
+            if over is None:
                 found.append(candidate)
+            else:
+                leg.f.tell("note", {"text": f"{shown(candidate)} does not run along: {over}"})
     return found
+
+
+def _over_limits(leg: Leg, key: str, parameters: int) -> str | None:
+    """Why a control is beyond the limits; None: it is not. Gradient boosting has neither parameters nor a network."""
+    most, slowest = leg.s.max_params, leg.s.max_latency
+    if most is not None and parameters > most:
+        return f"{parameters:,} parameters, and at most {most:,} are allowed"
+    if slowest is not None and key != BOOSTING:
+        space, data = leg.f.trainings.space(key), leg.data
+        time = Latency(space, data.inputs, data.n_classes, {})
+        took = float(leg.decide(f"latency of {key}", lambda: round(time(space.reference), 4)))
+        if took > slowest:
+            return f"{took:.3g} ms, and at most {slowest:g} are allowed"
+    return None
 
 
 def _race(leg: Leg, race: Race) -> None:
