@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from statistics import mean
 from typing import Any
 
 from nasight.architecture import Architecture
@@ -18,6 +17,7 @@ from nasight.studies.finding._names import SPACE
 from nasight.studies.finding._plan import JUDGE_SHARE, JUDGING, PER_TRAINING, Plan, taught_rows
 from nasight.studies.finding._propose import Proposal, at_random
 from nasight.studies.finding._race import Candidate, Race
+from nasight.studies.finding._speed import pace
 from nasight.studies.finding._work import BOOSTING, Recipe, Request, read_architecture
 
 FEWEST_PLACES = 2
@@ -143,7 +143,8 @@ class Leg:
 
     def rung_seconds(self, rung: int) -> float:
         """Seconds of a training on a rung."""
-        return self.row_seconds() * self.passes(self.plan.rungs[rung], self.plan.rows(rung)) + PER_TRAINING
+        beside, each = self._pace()
+        return each * self.passes(self.plan.rungs[rung], self.plan.rows(rung)) + beside
 
     def until(self, stage: str) -> float:
         """Seconds until this stage should have ended, of those that were left when the plan was made."""
@@ -154,12 +155,18 @@ class Leg:
 
     def row_seconds(self) -> float:
         """Seconds per row that a training in the searched space learns from once, as they were up to now."""
-        found = [
-            max(o.seconds - PER_TRAINING, 0.3 * o.seconds) / self.passes(r.epochs, r.examples)
+        return self._pace()[1]
+
+    def _pace(self) -> tuple[float, float]:
+        """Seconds that a training takes besides its rows, and seconds per row."""
+        seen = [
+            (self.passes(r.epochs, r.examples), o.seconds)
             for r, o in self.f.seen
             if r.space == SPACE and r.place is None
         ]
-        return mean(found) if found else float(self.journal[f"speed {self.number}"]["train"])
+        if not seen:
+            return PER_TRAINING, float(self.journal[f"speed {self.number}"]["train"])
+        return pace(seen)
 
     def passes(self, epochs: int, examples: int | None) -> float:
         """Rows that a training of the race passes through its network, those that judge by what they cost."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import fmean, median
+from statistics import fmean, linear_regression, median
 from typing import Any
 
 import torch
@@ -16,7 +16,7 @@ from nasight.kernels import score
 from nasight.reproducible import torch_threads
 from nasight.searching import method_row
 from nasight.spaces import Space
-from nasight.studies.finding._plan import Speed
+from nasight.studies.finding._plan import PER_TRAINING, Speed
 from nasight.studies.finding._work import Request, Trainings, read_architecture, rows_of
 from nasight.training import Trainer
 
@@ -95,6 +95,23 @@ class Probe:
 def mean_speed(found: Sequence[Speed]) -> Speed:
     """The mean over processes."""
     return Speed(*(fmean(values) for values in zip(*((s.train, s.search, s.score) for s in found), strict=True)))
+
+
+def pace(seen: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Seconds that a training takes besides its rows, and seconds per row, from (rows, seconds) of some trainings.
+
+    The line through trainings of different lengths; where all are of one length, what is usual besides.
+
+    >>> beside, each = pace([(1000, 0.5), (3000, 1.1)])
+    >>> round(beside, 3), round(each, 6)
+    (0.2, 0.0003)
+    """
+    rows, seconds = zip(*seen, strict=True)
+    beside = PER_TRAINING
+    if len(set(rows)) > 1:
+        beside = min(max(linear_regression(rows, seconds).intercept, 0.0), PER_TRAINING)
+    # However short trainings are, their rows take a part of the time.
+    return beside, max(fmean(seconds) - beside, 0.3 * fmean(seconds)) / fmean(rows)
 
 
 def _per_step(step: Callable[[], None], number: int) -> float:
