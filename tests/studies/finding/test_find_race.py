@@ -108,3 +108,14 @@ def test_agreement_is_kendall_s_tau_and_needs_three_candidates() -> None:
     assert agreement(0, [1, 2, 3, 4, 5], [1, 2, 3, 4, 5]).predicts
     assert agreement(0, [1, 2, 3, 4, 5], [1, 2, 3, 4, 5]).tau == pytest.approx(1)
     assert not agreement(0, [1, 2], [1, 2]).predicts
+
+
+def test_what_no_seed_changes_does_not_count_in_the_noise_of_a_seed() -> None:
+    race = Race([2])
+    race.enter(
+        [Candidate("net", "plain", 1, control=True), Candidate("trees", "boosting", 0, control=True, seeded=False)]
+    )
+    for name, accuracies in {"net": (70.0, 72.0), "trees": (71.0, 71.0)}.items():
+        for seed, accuracy in enumerate(accuracies):
+            race.tell(Entry(name, 0, seed), Outcome(accuracy))
+    assert race.seed_deviation() == pytest.approx(2**0.5)

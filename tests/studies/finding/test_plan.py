@@ -1,12 +1,23 @@
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nasight.errors import RequestError
-from nasight.studies.finding import Plan, Speed, plan, read_budget, time_text
-from nasight.studies.finding._plan import CHEAPER, CONTROLS, FEWEST_EPOCHS, GRID, SEEDS, plan_of_trainings, taught_rows
+from nasight.studies.finding import Plan, Speed, find, plan, read_budget, time_text
+from nasight.studies.finding._plan import (
+    CHEAPER,
+    CONTROLS,
+    FEWEST_EPOCHS,
+    GRID,
+    SEEDS,
+    SHARES,
+    plan_of_trainings,
+    taught_rows,
+)
 
 SPEED = Speed(train=3e-4, search=6e-4, score=0.1)
 
@@ -109,3 +120,30 @@ def test_times_are_said_as_people_say_them() -> None:
     assert [time_text(s) for s in (0, 59.6, 61, 3_599, 7_260, 90_000)] == [
         "0 s", "1 min", "1 min 1 s", "59 min 59 s", "2 h 1 min", "1 d 1 h",
     ]  # fmt: skip
+
+
+def test_the_share_of_the_recipe_decides_how_long_its_trainings_are() -> None:
+    def recipe(share: float) -> float:
+        left = {name: value * (1 - share) / 0.88 for name, value in SHARES.items() if name != "recipe"}
+        found = plan(SPEED, 600, workers=2, rows=5_000, classes=10, shares={"recipe": share, **left})
+        return found.seconds["recipe"]
+
+    few, usual, many = map(recipe, (0.01, 0.12, 0.5))
+    assert few < usual < many
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"workers": 0}, "at least 1 worker, got 0"),
+        ({"level": 2.0}, "between 0 and 1, got 2"),
+        ({"epochs": 3}, "epochs go with a budget in trainings"),
+        ({"trainings": 30, "epochs": 0, "budget": None}, "at least 1 epoch, got 0"),
+    ],
+)
+def test_wrong_numbers_are_refused_before_anything_is_written(
+    wrong: dict[str, Any], sentence: str, tmp_path: Path
+) -> None:
+    with pytest.raises(RequestError, match=sentence):
+        find("digits", out=tmp_path / "a", **{"budget": "10m", **wrong})
+    assert list(tmp_path.iterdir()) == []
