@@ -106,13 +106,23 @@ def test_find_compares_with_gradient_boosting_on_a_table(tmp_path: Path) -> None
     lines = {line["proposed_by"]: line for line in answer.result["race"]["lines"]}
     assert lines["boosting"]["control"]
     assert lines["boosting"]["multiply_adds"] is None
+    # Of the controls that were trained twice, those alone that a seed changes say how much one does.
+    found = [json.loads(line) for line in (answer.path / "journal.jsonl").read_text().splitlines()]
+    raced = [row for row in found if row["key"].startswith("training ") and "judged=0.25" in row["key"]]
+    pairs = dict[str, list[float]]()
+    for row in raced:
+        pairs.setdefault(re.sub(r"seed=\d+", "", row["key"]), []).append(row["value"]["accuracy"])
+    several = {key: np.var(values, ddof=1) for key, values in pairs.items() if len(values) > 1}
+    assert any(key.startswith("training boosting ") for key in several)
+    networks = [variance for key, variance in several.items() if not key.startswith("training boosting ")]
+    assert answer.result["race"]["seed_deviation"] == pytest.approx(np.mean(networks) ** 0.5)
     assert lines["plain"]["multiply_adds"] > 0
     if answer.baseline["kind"] == "boosting":
         # Beside scikit-learn itself on the same rows.
         data = with_test_part(load(FRAME, label="price"))
         assert data.test_x is not None
         assert data.test_y is not None
-        model = HistGradientBoostingRegressor(random_state=1000).fit(data.train_x.numpy(), data.train_y[:, 0].numpy())
+        model = HistGradientBoostingRegressor(random_state=5000).fit(data.train_x.numpy(), data.train_y[:, 0].numpy())
         expected = 100 * r2_score(data.test_y[:, 0].numpy(), model.predict(data.test_x.numpy()))
         assert answer.baseline["accuracies"][0] == pytest.approx(expected, abs=0.01)
         assert "gradient boosting (scikit-learn)" in answer.sentence()

@@ -122,7 +122,8 @@ class Leg:
         latency = None
         if self.s.max_latency is not None and key == SPACE:
             latency = self.f.latency(self.read(architecture))
-        return Candidate(name, by, self.f.parameters(key, architecture), latency, control)
+        parameters = self.f.parameters(key, architecture)
+        return Candidate(name, by, parameters, latency, control, seeded=key != BOOSTING)
 
     def affordable(self, race: Race, rung: int) -> int:
         """How many candidates a rung has time for: what is left until the answer's share, divided between rungs."""
