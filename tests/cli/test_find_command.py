@@ -84,3 +84,8 @@ def test_a_budget_that_is_too_small_says_what_the_least_is_and_leaves_nothing(
     assert run("find", "--data", rows, "--budget", "1s", "--workers", "1", "--out", out) == 2
     assert "the least is about" in capsys.readouterr().err
     assert not Path(out).exists()
+
+
+def test_no_workers_are_refused_on_the_command_line_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("find", "--data", "digits", "--budget", "1m", "--workers", "0", "--out", str(tmp_path / "a")) == 2
+    assert "at least 1 worker, got 0" in capsys.readouterr().err

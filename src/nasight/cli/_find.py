@@ -133,7 +133,8 @@ def find(
 
     tell = _teller(quiet=as_json)
     with interruptible(), cluster_at(cluster) as executor:
-        workers = workers or (executor.workers if executor is not None else None)
+        if workers is None and executor is not None:
+            workers = executor.workers
         if plan_only:
             planned = studies.find_plan(
                 data,
