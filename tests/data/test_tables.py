@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from nasight.data import TableLayout, load, prepare, read_columns, with_label
@@ -89,6 +89,37 @@ def test_new_rows_may_have_columns_in_another_order_unknown_texts_and_missing_va
         data.table.apply({"town": new["town"], "age": new["age"]}, "new rows")
     with pytest.raises(RequestError, match="column 'age' held numbers in the training, and here 'old'"):
         data.table.apply(read_columns(pd.DataFrame({"town": ["Bern"], "age": ["old"], "area": [1.0]})), "new rows")
+
+
+CELLS = st.sampled_from([None, "a", "b", "c", "d"]) | st.none()
+NUMBERS = st.sampled_from([-3.0, 0.5, 1.0, 40.0]) | st.just(float("nan"))
+
+
+@given(st.lists(st.tuples(CELLS, NUMBERS, st.integers(0, 9)), min_size=6, max_size=30), st.data())
+def test_rows_that_are_set_aside_leave_no_trace_in_the_layout(rows: list[tuple[Any, ...]], draw: st.DataObject) -> None:
+    texts, numbers, certain = zip(*rows, strict=True)
+    table = {"t": _column(texts), "x": np.array(numbers), "n": np.array([float(c) for c in certain])}
+    learned = np.array(draw.draw(st.lists(st.sampled_from(range(len(rows))), min_size=2, unique=True)))
+    alone, _ = fit_layout({name: cells[learned] for name, cells in table.items()})
+    whole, _ = fit_layout(table)
+    assume(whole.columns)
+    if not alone.columns:
+        with pytest.raises(RequestError, match="always the same"):
+            whole.refitted(whole.apply(table, "table"), learned)
+        return
+    found, x = whole.refitted(whole.apply(table, "table"), learned)
+    assert [(c.name, c.values, c.other, c.flag) for c in found.columns] == [
+        (c.name, c.values, c.other, c.flag) for c in alone.columns
+    ]
+    for a, b in zip(found.columns, alone.columns, strict=True):
+        assert (a.center, a.scale, a.fill) == pytest.approx((b.center, b.scale, b.fill), abs=1e-5)
+    np.testing.assert_allclose(x, found.apply(table, "table"), atol=1e-4)
+
+
+def _column(values: Sequence[str | None]) -> np.ndarray[Any, Any]:
+    found = np.empty(len(values), dtype=object)
+    found[:] = list(values)
+    return found
 
 
 def test_a_layout_goes_to_plain_values_and_back() -> None:

@@ -18,12 +18,14 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import nasight
 from command import run as command
-from nasight.data import load
+from nasight.data import load, split_indices
 from nasight.errors import RequestError
 from nasight.own import OwnParts
+from nasight.reproducible import generator_for
 from nasight.searching import Progress
 from nasight.studies import load_model
 from nasight.studies import report as write_report
+from nasight.studies.finding import with_test_part
 
 ROWS = 90
 CHANCE = np.random.default_rng(5)
@@ -95,12 +97,26 @@ def test_find_answers_in_the_units_of_the_task(name: str, tmp_path: Path) -> Non
     assert isinstance(found[0], tuple) if kind == "labels" else found.dtype == np.float32
 
 
+def test_what_the_rows_set_aside_for_the_test_hold_does_not_change_what_is_learned_from() -> None:
+    data = load(FRAME, label="price")
+    rest = len(with_test_part(data).train_y)
+    test, _ = split_indices(data.strata, [ROWS - rest, rest], generator_for(0, "test part"))
+    other = FRAME.copy()
+    other.loc[test.tolist(), "a"] = 7.0
+    other.loc[test[:3].tolist(), "b"] = np.nan
+    other.loc[test[:3].tolist(), "town"] = "Sion"
+    before, after = with_test_part(data), with_test_part(load(other, label="price"))
+    assert before.inputs == after.inputs
+    torch.testing.assert_close(before.train_x, after.train_x, rtol=0, atol=1e-5)
+    assert before.table is not None
+    assert after.table is not None
+    assert [(c.values, c.flag) for c in after.table.columns] == [(c.values, c.flag) for c in before.table.columns]
+
+
 @pytest.mark.slow
 def test_find_compares_with_gradient_boosting_on_a_table(tmp_path: Path) -> None:
     from sklearn.ensemble import HistGradientBoostingRegressor
     from sklearn.metrics import r2_score
-
-    from nasight.studies.finding._settings import with_test_part
 
     answer = nasight.find(FRAME, label="price", trainings=32, epochs=1, workers=1, out=tmp_path / "find")
     lines = {line["proposed_by"]: line for line in answer.result["race"]["lines"]}

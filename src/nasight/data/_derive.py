@@ -27,7 +27,8 @@ def select_rows(data: Dataset, train: Tensor, test: Tensor | None = None) -> Dat
     ----------
     data : the data set.
     train : the numbers of the training rows that stay.
-    test : the numbers of training rows that become the test part; by default the test part stays as it is.
+    test : the numbers of training rows that become the test part; by default the test part stays as it is. How the
+        columns of a table become numbers is then decided again, by the rows in `train` alone.
 
     >>> from nasight.data import load
     >>> small = select_rows(load("digits"), torch.arange(300), torch.arange(300, 400))
@@ -38,6 +39,9 @@ def select_rows(data: Dataset, train: Tensor, test: Tensor | None = None) -> Dat
     wanted = {"train_x": train}
     if test is not None:
         changes["test_y"], wanted["test_x"] = data.train_y[test], test
+        if data.table is not None:
+            layout, x = data.table.refitted(data.train_x.numpy(), train.numpy())
+            data = replace(data, table=layout, train_x=torch.from_numpy(x))
     if not is_mapped(data.train_x):
         return replace(data, **changes | {name: data.train_x[rows] for name, rows in wanted.items()})
     digest = hashlib.sha256(b";".join(rows.numpy().tobytes() for rows in wanted.values())).hexdigest()

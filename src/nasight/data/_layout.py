@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -68,6 +68,46 @@ class Column:
             found = np.clip(found, -1e30, 1e30)
         return np.concatenate([found, absent[:, None].astype(np.float32)], 1) if self.flag else found
 
+    def refitted(self, x: NDArray[np.float32], rows: NDArray[np.int64]) -> tuple[Column, NDArray[np.float32]] | None:
+        """This column as these rows alone would have it, with its numbers of all rows; None: it says nothing in them.
+
+        Parameters
+        ----------
+        x : its numbers (n, width).
+        rows : the numbers of the rows to learn from.
+        """
+        absent = x[:, -1] > 0 if self.flag else np.zeros(len(x), dtype=bool)
+        there, flag = rows[~absent[rows]], bool(absent[rows].any())
+        found = self._texts_in(x, there, flag) if self.values else self._number_in(x, there, flag, absent)
+        if found is None:
+            return None
+        column, numbers = found
+        return column, np.concatenate([numbers, absent[:, None].astype(np.float32)], 1) if flag else numbers
+
+    def _texts_in(
+        self, x: NDArray[np.float32], rows: NDArray[np.int64], flag: bool
+    ) -> tuple[Column, NDArray[np.float32]] | None:
+        texts = x[:, : len(self.values) + self.other]
+        used = texts[rows].any(0)
+        values = tuple(value for value, kept in zip(self.values, used, strict=False) if kept)
+        if not values or (used.sum() < 2 and not flag):
+            return None
+        numbers, other = texts[:, used], self.other and bool(used[-1])
+        if other:
+            # Texts that these rows do not have are rare ones now.
+            numbers[:, -1] += texts[:, ~used].sum(1)
+        return replace(self, values=values, other=other, flag=flag), numbers
+
+    def _number_in(
+        self, x: NDArray[np.float32], rows: NDArray[np.int64], flag: bool, absent: NDArray[np.bool_]
+    ) -> tuple[Column, NDArray[np.float32]] | None:
+        if len(np.unique(x[rows, 0])) < (1 if flag else 2):
+            return None
+        numbers = x[:, 0].astype(np.float64) * self.scale + self.center
+        column = _number(self.name, numbers[rows], flag)
+        filled = np.where(absent, column.fill, numbers)
+        return column, ((filled - column.center) / column.scale).astype(np.float32)[:, None]
+
 
 @dataclass(frozen=True)
 class TableLayout:
@@ -103,6 +143,28 @@ class TableLayout:
     @classmethod
     def from_list(cls, columns: Sequence[Mapping[str, Any]]) -> TableLayout:
         return cls(tuple(Column(**{**column, "values": tuple(column["values"])}) for column in columns))
+
+    def refitted(self, x: NDArray[np.float32], rows: NDArray[np.int64]) -> tuple[TableLayout, NDArray[np.float32]]:
+        """The layout that these rows alone would have, and all rows in it: the others leave no trace.
+
+        Parameters
+        ----------
+        x : numbers (n, width) in this layout.
+        rows : the numbers of the rows to learn from.
+
+        What says the same in all of them is left out, be it a column, a text or a flag. One thing stays: where a column
+        has more texts than get a number of their own, all rows counted which ones are common.
+        """
+        columns, parts, at = list[Column](), list[NDArray[np.float32]](), 0
+        for column in self.columns:
+            found = column.refitted(x[:, at : at + column.width], rows)
+            at += column.width
+            if found is not None:
+                columns.append(found[0])
+                parts.append(found[1])
+        if not columns:
+            raise RequestError("in the rows to learn from every column of the table is always the same")
+        return TableLayout(tuple(columns)), np.concatenate(parts, 1)
 
 
 def fit_layout(table: Mapping[str, NDArray[Any]]) -> tuple[TableLayout, dict[str, str]]:
