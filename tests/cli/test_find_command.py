@@ -33,7 +33,12 @@ def rows(tmp_path: Path) -> str:
         (["--budget", "5m", "--max-params", "3"], "no architecture of this space was found within the limits"),
         (["--resume", "nothing"], "is not a run"),
         (["--resume", "nothing", "--space", "darts"], "--space cannot change with --resume"),
+        (["--resume", "nothing", "--seed", "0"], "--seed cannot change with --resume"),
+        (["--resume", "nothing", "--data", "digits"], "--data cannot change with --resume"),
+        (["--resume", "nothing", "--epochs", "3"], "--epochs cannot change with --resume"),
+        (["--resume", "nothing", "--plan-only"], "--plan-only cannot change with --resume"),
         (["--budget", "5m", "--baseline", "none.py:net"], "there is no file 'none.py'"),
+        (["--budget", "5m", "--plan-only", "--baseline", "none.py:net"], "there is no file 'none.py'"),
     ],
 )
 def test_a_wrong_request_is_one_sentence(
@@ -45,6 +50,16 @@ def test_a_wrong_request_is_one_sentence(
     assert re.search(said, shown.err)
     assert shown.out == ""
     assert "Traceback" not in shown.err
+
+
+def test_a_plan_is_made_for_the_column_that_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [f"{i % 7},{i % 2},{i % 3}" for i in range(120)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,two,three", *lines]))
+    given = ("--data", str(tmp_path / "t.csv"), "--budget", "5m", "--plan-only", "--workers", "1")
+    assert run("find", *given, "--label", "four") == 2
+    assert "no column 'four'" in capsys.readouterr().err
+    assert run("find", *given, "--label", "two", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["plan"]["epochs"] > 0
 
 
 @pytest.mark.slow

@@ -25,11 +25,11 @@ from nasight.cli._shared import (
     choice,
     examples,
     interruptible,
+    only_with_resume,
     option,
     read_data,
     size_text,
 )
-from nasight.errors import RequestError
 from nasight.options import PRECISION
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ EXAMPLES = examples(
 
 
 def find(
+    context: typer.Context,
     data: Annotated[str, choice(_shared.DATA, group=WHAT)] = "digits",
     label: Annotated[
         str | None, option("The column of a table that is asked for (default: label, or the last).", group=WHAT)
@@ -131,79 +132,33 @@ def find(
     from nasight.compute import cluster as cluster_at
     from nasight.runs import is_code
 
+    if resume is not None:
+        code = {name for name, value in (("space", space), ("baseline", baseline)) if is_code(value)}
+        only_with_resume(context, WITH_RESUME | code, "a find keeps what it was asked for")
     tell = _teller(quiet=as_json)
     with interruptible(), cluster_at(cluster) as executor:
-        if workers is None and executor is not None:
-            workers = executor.workers
-        if plan_only:
-            planned = studies.find_plan(
-                data,
-                budget=budget,
-                space=space,
-                method=method,
-                target=target,
-                shares=shares,
-                max_params=max_params,
-                max_latency=max_latency,
-                seed=seed,
-                workers=workers,
-                executor=executor,
-                data_folder=data_folder,
-                device=device or "auto",
-                precision=precision or "32",
-            )
-            typer.echo(json.dumps(planned.to_dict()) if as_json else "\n".join(planned.lines()))
-            return
+        machine: dict[str, Any] = {"workers": workers, "executor": executor, "data_folder": data_folder}
         if resume is not None:
-            fixed = {
-                "--label": label, "--task": task, "--class-weights": class_weights, "--metric": metric,
-                "--method": method, "--trainings": trainings, **({} if is_code(space) else {"--space": space}),
-                **({} if is_code(baseline) else {"--baseline": baseline}),
-                "--target": target, "--shares": shares, "--max-params": max_params, "--max-latency": max_latency,
-                "--out": out, "--resolution": resolution, "--fit": fit, "--augment": augment,
-                "--strict": strict or None, "--precision": precision,
-            }  # fmt: skip
-            if given := [name for name, value in fixed.items() if value is not None]:
-                raise RequestError(f"{given[0]} cannot change with --resume: a find keeps what it was asked for")
-            answer = studies.resume_find(
-                resume,
-                budget=budget,
-                space=space,
-                baseline=baseline,
-                executor=executor,
-                data_folder=data_folder,
-                progress=tell,
-                device=device,
-            )
+            again: dict[str, Any] = {"budget": budget, "space": space, "baseline": baseline, "device": device}
+            answer = studies.resume_find(resume, progress=tell, **machine, **again)
         else:
-            answer = studies.find(
-                read_data(data, data_folder, resolution=resolution, fit=fit, strict=strict),
-                label=label,
-                task=task,
-                class_weights=class_weights,
-                metric=metric,
-                budget=budget,
-                out=out,
-                space=space,
-                baseline=baseline,
-                target=target,
-                shares=shares,
-                max_params=max_params,
-                max_latency=max_latency,
-                trainings=trainings,
-                epochs=epochs,
-                method=method,
-                augment=augment,
-                seed=seed,
-                workers=workers,
-                executor=executor,
-                data_folder=data_folder,
-                overwrite=overwrite,
-                progress=tell,
-                device=device or "auto",
-                precision=precision or "32",
-            )
+            rows = read_data(data, data_folder, resolution=resolution, fit=fit, strict=strict)
+            asked: dict[str, Any] = {
+                "label": label, "task": task, "class_weights": class_weights, "metric": metric, "budget": budget,
+                "space": space, "baseline": baseline, "target": target, "shares": shares, "max_params": max_params,
+                "max_latency": max_latency, "trainings": trainings, "epochs": epochs, "method": method,
+                "augment": augment, "seed": seed, "device": device or "auto", "precision": precision or "32",
+                **machine,
+            }  # fmt: skip
+            if plan_only:
+                planned = studies.find_plan(rows, **asked)
+                typer.echo(json.dumps(planned.to_dict()) if as_json else "\n".join(planned.lines()))
+                return
+            answer = studies.find(rows, out=out, overwrite=overwrite, progress=tell, **asked)
     typer.echo(json.dumps(answer.result) if as_json else summary(answer))
+
+
+WITH_RESUME = frozenset({"resume", "budget", "workers", "cluster", "device", "data_folder", "as_json"})
 
 
 def _teller(*, quiet: bool) -> Callable[[str, Mapping[str, Any]], None]:

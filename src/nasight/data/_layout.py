@@ -88,7 +88,7 @@ class Column:
         self, x: NDArray[np.float32], rows: NDArray[np.int64], flag: bool
     ) -> tuple[Column, NDArray[np.float32]] | None:
         texts = x[:, : len(self.values) + self.other]
-        used = texts[rows].any(0)
+        used: NDArray[np.bool_] = np.any(texts[rows], axis=0)
         values = tuple(value for value, kept in zip(self.values, used, strict=False) if kept)
         if not values or (used.sum() < 2 and not flag):
             return None

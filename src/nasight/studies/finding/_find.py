@@ -186,6 +186,7 @@ def resume_find(
     space: str | Space | nn.Module | Callable[[], nn.Module] | None = None,
     baseline: str | Callable[[], nn.Module] | None = None,
     data: Any = None,
+    workers: int | None = None,
     executor: Executor | None = None,
     data_folder: str | Path | None = None,
     progress: Event | None = None,
@@ -196,8 +197,10 @@ def resume_find(
 
     A find with a model, arrays or functions of your own needs them again, as `space`, `baseline`, `data` and `own`.
     Code in a file is named again too, as "FILE.py:NAME": a folder alone does not make it run. It goes on on the device
-    that it began on, or on `device`.
+    that it began on, or on `device`, with as many processes as before, or with `workers`.
     """
+    if workers is not None and workers < 1:
+        raise RequestError(f"there must be at least 1 worker, got {workers}")
     folder = RunFolder.open(out, kind="find")
     try:
         settings = FindSettings(**folder.about["settings"])
@@ -212,7 +215,7 @@ def resume_find(
     elif folder.result is not None and has_ended(folder.result, journal):
         return Answer(folder.path, space=_own_space(folder.result, space, baseline))
     settings = _on_device(settings, device, progress)
-    settings = replace(settings, workers=getattr(executor, "workers", None) or settings.workers)
+    settings = replace(settings, workers=workers or getattr(executor, "workers", None) or settings.workers)
     if space is None and settings.space == "module":
         raise RequestError(f"the find in {folder.path} is of a model of your own: give it again as space=")
     about = folder.about

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from torch import nn
+
 from nasight.compute import choose_device, cores, is_device, led_by_first
-from nasight.data import Dataset, prepare
+from nasight.data import Dataset, prepare, with_label
 from nasight.data import load as load_data
 from nasight.errors import RequestError
 from nasight.searching import chosen_space, method_row
+from nasight.spaces import Space
 from nasight.studies.finding._budget import time_text
 from nasight.studies.finding._find import DEFAULT_SPACES, default_method, find
 from nasight.studies.finding._plan import Plan, Speed
@@ -70,20 +73,17 @@ def find_plan(
     data: Any = "digits",
     *,
     budget: str | float | None,
-    space: str | None = None,
+    label: str | None = None,
+    task: str | None = None,
+    space: str | Space | nn.Module | Callable[[], nn.Module] | None = None,
     method: str | None = None,
-    target: str | None = None,
-    shares: str | Mapping[str, float] | None = None,
-    max_params: int | str | None = None,
-    max_latency: float | str | None = None,
-    seed: int = 0,
     workers: int | None = None,
     executor: Executor | None = None,
     data_folder: str | Path | None = None,
     device: str = "auto",
-    precision: str = "32",
+    **asked: Any,
 ) -> PlannedFind:
-    """What `find` would do with this budget; the arguments are its own.
+    """What `find` would do with this budget; the arguments are its own, and `asked` are all further ones.
 
     >>> planned = find_plan("digits", budget="10m", workers=1)
     >>> planned.plan.epochs > 0 and planned.speed.train > 0
@@ -91,32 +91,23 @@ def find_plan(
     """
     if budget is None:
         raise RequestError("a plan needs a budget of time, such as --budget 30m")
-    loaded = load_data(data, folder=data_folder)
+    loaded = load_data(with_label(data, label, task), folder=data_folder)
     workers = workers or getattr(executor, "workers", None) or (1 if is_device(choose_device(device)) else cores())
 
     def stop(event: str, values: Mapping[str, Any]) -> None:
         if event == "plan":
             raise _Ready(values)
 
+    here: dict[str, Any] = {
+        "space": space,
+        "method": method,
+        "workers": workers,
+        "executor": executor,
+        "device": device,
+    }
     with tempfile.TemporaryDirectory(prefix="nasight-plan-") as folder:
         try:
-            find(
-                loaded,
-                budget=budget,
-                out=Path(folder) / "find",
-                space=space,
-                method=method,
-                target=target,
-                shares=shares,
-                max_params=max_params,
-                max_latency=max_latency,
-                seed=seed,
-                workers=workers,
-                executor=executor,
-                progress=stop,
-                device=device,
-                precision=precision,
-            )
+            find(loaded, budget=budget, out=Path(folder) / "find", progress=stop, **here, **asked)
         except _Ready as ready:
             plan, speed = ready.values["plan"], ready.values["speed"]
         else:
@@ -134,8 +125,8 @@ def _read_seconds(data: Dataset) -> float:
     return (time.perf_counter() - start) / (steps * loader.batch_size)
 
 
-def _shared_weights(data: Dataset, space: str | None, method: str | None) -> int:
-    found, _, _ = chosen_space(space or DEFAULT_SPACES[len(data.inputs) != 3], None, none=None)
+def _shared_weights(data: Dataset, space: Any, method: str | None) -> int:
+    found, _, _ = chosen_space(space if space is not None else DEFAULT_SPACES[len(data.inputs) != 3], None, none=None)
     relaxation = method_row(method or default_method(found)).relaxation
     size: dict[str, Any] = dict(found.search_sizes.get("small", {}))
     supernet = found.supernet(data.inputs, data.n_classes, edges=relaxation.edges, partial=relaxation.partial, **size)
