@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 import torch
 
+from nasight.data import load
 from nasight.errors import RequestError
 from nasight.runs import RunFolder
-from nasight.training import EpochRow, TrainingResult, train
+from nasight.spaces import load as load_space
+from nasight.training import EpochRow, Job, Trainer, TrainingResult, run_job, settings_for, train
 
 CELL = "|nor_conv_3x3~0|+|none~0|nor_conv_3x3~1|+|skip_connect~0|none~1|avg_pool_3x3~2|"
 CALL: dict[str, Any] = {
@@ -33,7 +35,7 @@ train("nasbench201", sys.argv[1], "digits", out=sys.argv[2], **json.loads(sys.ar
 """
 
 
-def without_times(result: TrainingResult) -> list[tuple[float, ...]]:
+def without_times(result: TrainingResult) -> list[tuple[float | None, ...]]:
     return [(r.epoch, r.train_loss, r.train_accuracy, r.test_loss, r.test_accuracy, r.lr) for r in result.curve]
 
 
@@ -105,6 +107,36 @@ def test_drop_path_and_cutout_are_the_same_after_a_restart(tmp_path: Path) -> No
     assert same_weights(tmp_path / "whole", tmp_path / "cut")
     undropped = train("darts", "DARTS_V2", images, **{**call, "drop_path": 0.0})
     assert without_times(undropped) != without_times(whole)
+
+
+def test_a_training_that_is_judged_once_meets_its_test_part_once_and_goes_on_after_a_kill(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    met = list[int]()
+    judged = Trainer._judged
+    monkeypatch.setattr(Trainer, "_judged", lambda self, batch: met.append(self.epoch) or judged(self, batch))
+    call = {key: value for key, value in CALL.items() if key not in ("seed", "threads", "preset")}
+    settings = settings_for("nasbench201", "tiny", **call)
+    space = load_space("nasbench201")
+    job = Job(space, space.parse(CELL), load("digits"), settings, 3)
+    usual = run_job(job, tmp_path / "usual", threads=1)
+    assert met == [0, 1, 2]
+    met.clear()
+    rights = list[torch.Tensor]()
+    once = run_job(
+        job, tmp_path / "once", threads=1, judged_once=True, ended=lambda trainer: rights.append(trainer.right())
+    )
+    assert met == [2]
+    assert same_weights(tmp_path / "usual", tmp_path / "once")
+    assert [row.test_accuracy for row in once.curve] == [None, None, usual.accuracy]
+    assert [row.train_loss for row in once.curve] == [row.train_loss for row in usual.curve]
+    assert once.figures == usual.figures
+    assert 100 * float(rights[0].float().mean()) == pytest.approx(once.accuracy)
+    with pytest.raises(Stop):
+        run_job(job, tmp_path / "cut", threads=1, judged_once=True, checkpoint_seconds=0.0, progress=stop_after(2))
+    resumed = run_job(job, tmp_path / "cut", threads=1)
+    assert without_times(resumed) == without_times(once)
+    assert same_weights(tmp_path / "cut", tmp_path / "once")
 
 
 def test_training_with_and_without_a_folder_is_the_same(tmp_path: Path) -> None:

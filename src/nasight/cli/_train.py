@@ -247,8 +247,8 @@ def _resume(
     from nasight.training import Summary, resume_train
 
     def tell(row: EpochRow) -> None:
-        text = f"epoch {row.epoch}: loss {row.train_loss:.4f}, judged {row.test_accuracy:.2f}"
-        typer.echo(text, err=True)
+        judged = "" if row.test_accuracy is None else f", judged {row.test_accuracy:.2f}"
+        typer.echo(f"epoch {row.epoch}: loss {row.train_loss:.4f}{judged}", err=True)
 
     source = read_data(data, data_folder)
     found = resume_train(folder, lr=lr, space=space, data=source, data_folder=data_folder, progress=tell, device=device)
@@ -305,7 +305,7 @@ def _progress(seeds: list[int], epochs: int, judge: str, units: Units) -> Iterat
         def line(seed: int, row: EpochRow) -> None:
             typer.echo(
                 f"seed {seed}, epoch {row.epoch}/{epochs}: train {units.text(row.train_accuracy, digits=1)}, "
-                f"{judge} {units.text(row.test_accuracy, digits=1)}, {row.seconds:.1f} s",
+                f"{judge} {_score(row, units)}, {row.seconds:.1f} s",
                 err=True,
             )
 
@@ -327,6 +327,10 @@ def _progress(seeds: list[int], epochs: int, judge: str, units: Units) -> Iterat
         tasks = {seed: bars.add_task(f"seed {seed}", total=epochs, accuracy="") for seed in seeds}
 
         def draw(seed: int, row: EpochRow) -> None:
-            bars.update(tasks[seed], completed=row.epoch, accuracy=units.text(row.test_accuracy, digits=1))
+            bars.update(tasks[seed], completed=row.epoch, accuracy=_score(row, units))
 
         yield draw
+
+
+def _score(row: EpochRow, units: Units) -> str:
+    return "" if row.test_accuracy is None else units.text(row.test_accuracy, digits=1)

@@ -254,8 +254,8 @@ class TrainRow(File):
     epoch: Count
     train_loss: float
     train_accuracy: float
-    test_loss: float
-    test_accuracy: float
+    test_loss: float | None
+    test_accuracy: float | None
     lr: float
     seconds: float
 

@@ -137,6 +137,8 @@ class Trainer:
         self.waiting = list[tuple[int, Tensor, Tensor, Tensor]]()
         """Steps whose figures are still on the device: step, total loss, loss, scores summed."""
         self.rows: list[EpochRow] = []
+        self.judged: tuple[Tensor, Tensor] | None = None
+        """Outputs and labels of the rows that judge, as the network is now; None: it has not met them yet."""
 
     @property
     def done(self) -> bool:
@@ -161,6 +163,7 @@ class Trainer:
 
     def restore(self, state: dict[str, Any]) -> None:
         load_weights(self.network, state["network"], "the checkpoint")
+        self.judged = None
         # Checkpoints of version 0.1 spell it with an s.
         optimizer = state.get("optimizer", state.get("optimiser"))
         if optimizer is not None:
@@ -170,8 +173,8 @@ class Trainer:
         self.scale.restore(state.get("scale", {}))
         self.rows = [EpochRow(**row) for row in state["rows"]]
 
-    def run_epoch(self, after_step: Callable[[], None]) -> EpochRow:
-        """What is left of the current epoch, and its row."""
+    def run_epoch(self, after_step: Callable[[], None], *, judge: bool = True) -> EpochRow:
+        """What is left of the current epoch, and its row; the last one is judged in any case."""
         started, before = time.perf_counter(), self.seconds
         lr = self.set_rates()
         while self.step < self.loader.steps:
@@ -179,7 +182,11 @@ class Trainer:
             self.seconds = before + time.perf_counter() - started
             after_step()
         seen = self.loader.steps * self.loader.batch_size
-        test_loss, test_accuracy = self.judge()
+        test_loss, test_accuracy = None, None
+        if judge or self.epoch + 1 == self.settings.epochs:
+            test_loss, test_accuracy = self.judge()
+        else:
+            self.settle()
         train_loss, train_accuracy = self.loss / seen, 100.0 * self.correct / seen
         self.seconds = before + time.perf_counter() - started
         row = EpochRow(
@@ -212,6 +219,8 @@ class Trainer:
 
     def result(self, out: str | None) -> TrainingResult:
         job, last = self.job, self.rows[-1]
+        assert last.test_accuracy is not None
+        assert last.test_loss is not None
         # Parameter counts are given without the auxiliary head, which no trained network uses.
         counted = build(job, auxiliary=False) if self.settings.auxiliary else self.network
         return TrainingResult(
@@ -235,6 +244,7 @@ class Trainer:
     def take_step(self) -> None:
         """One batch: loss, gradient, step."""
         self.network.train()
+        self.judged = None
         self.optimizer.zero_grad(set_to_none=True)
         running, passed = RunningStatistics(self.network, self.slices), list[tuple[Tensor, Tensor, Tensor]]()
         for part in self.slices.of(self.loader.batch_size):
@@ -321,7 +331,7 @@ class Trainer:
             outputs.append(logits)
             labels.append(y)
         each, output, label = self._read([torch.stack(losses), torch.cat(outputs), torch.cat(labels)])
-        loss = sum(each.tolist())
+        loss, self.judged = sum(each.tolist()), (output, label)
         if not math.isfinite(loss):
             self._diverged("test loss", loss)
         return loss / len(label), self.judge_task.score(output, label)
@@ -337,6 +347,8 @@ class Trainer:
         return self.judge_task.rows(*self._all_judged(batch))
 
     def _all_judged(self, batch: int) -> tuple[Tensor, Tensor]:
+        if self.judged is not None:
+            return self.judged
         outputs, labels = zip(*self._judged(batch), strict=True)
         return to_host((torch.cat(outputs), torch.cat(labels)))
 

@@ -12,14 +12,14 @@ from typing import Any
 class EpochRow:
     """One epoch: `train_*` are means over its batches as they were learned from, `test_*` are of its end.
 
-    Accuracies are in percent.
+    Accuracies are in percent. `test_*` are None where a training is judged at its end alone.
     """
 
     epoch: int
     train_loss: float
     train_accuracy: float
-    test_loss: float
-    test_accuracy: float
+    test_loss: float | None
+    test_accuracy: float | None
     lr: float
     seconds: float
 

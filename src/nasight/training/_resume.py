@@ -84,7 +84,7 @@ def _copy(run: RunFolder, place: Path, job: Job, change: dict[str, Any]) -> None
             raise RequestError(f"the training in {run.path} has no checkpoint yet; train again with another lr")
         where = {"epoch": state["epoch"], "step": state["step"]}
         kept: dict[str, Any] = {
-            key: about[key] for key in ("threads", "slices", "device", "space_options") if key in about
+            key: about[key] for key in ("threads", "slices", "device", "space_options", "judged_once") if key in about
         }
         changes = [*about.get("changes", []), {**where, **change}]
         new = RunFolder.create(place, kind="train", about={**job.about(), **kept, "changes": changes}, code=[job.file])

@@ -139,8 +139,16 @@ def run_job(
     threads: int | None = None,
     slices: int | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    judged_once: bool = False,
+    ended: Callable[[Trainer], None] | None = None,
 ) -> TrainingResult:
-    """Train what a job describes; `train` with its words made into one."""
+    """Train what a job describes; `train` with its words made into one.
+
+    With `judged_once` the network meets the rows that judge it when its training has ended, and not before. Checkpoints
+    are then written every `checkpoint_seconds` and at the end, not after every epoch. `ended` gets the trainer of what
+    has been trained in this call.
+    """
+    ended = ended or _nothing
     ranks = current_ranks()
     progress = progress if ranks.first else None
     threads, slices = threads or torch.get_num_threads(), slices or ranks.size
@@ -150,7 +158,8 @@ def run_job(
             trainer = _trainer(job, slices, ranks)
             with _told_how_to_resume(job, None):
                 while not trainer.done:
-                    _tell(progress, trainer.run_epoch(lambda: None))
+                    _tell(progress, trainer.run_epoch(lambda: None, judge=not judged_once))
+            ended(trainer)
             return trainer.result(None)
     folder, about = Path(out), job.about()
     finished = ranks.of_first(lambda: finished_result(folder, about))
@@ -160,20 +169,25 @@ def run_job(
             "slices": slices,
             "device": job.device,
             "space_options": job.space.options,
+            **({"judged_once": True} if judged_once else {}),
         }
         run = RunFolder(folder)
 
-        def begin() -> tuple[int, int]:
+        def begin() -> tuple[int, int, bool]:
             nonlocal run
             run = _begin(folder, about, beside, job.file)
-            return int(run.about["threads"]), int(run.about.get("slices", 1))
+            begun = run.about
+            return int(begun["threads"]), int(begun.get("slices", 1)), bool(begun.get("judged_once", False))
 
-        threads, slices = ranks.of_first(begin)
+        threads, slices, judged_once = ranks.of_first(begin)
         with writing(run, ranks), torch_threads(threads):
             finished = ranks.of_first(lambda: finished_result(folder, about))
             if finished is None:
                 with _told_how_to_resume(job, run):
-                    return _train_in(run, _trainer(job, slices, ranks), progress, checkpoint_seconds)
+                    trainer = _trainer(job, slices, ranks)
+                    result = _train_in(run, trainer, progress, checkpoint_seconds, judged_once=judged_once)
+                ended(trainer)
+                return result
     for row in finished.curve:
         _tell(progress, row)
     return finished
@@ -251,7 +265,9 @@ def load_trained(folder: str | Path, *, space: Space | None = None) -> nn.Module
     return network.eval()
 
 
-def _train_in(run: RunFolder, trainer: Trainer, progress: Progress | None, checkpoint_seconds: float) -> TrainingResult:
+def _train_in(
+    run: RunFolder, trainer: Trainer, progress: Progress | None, checkpoint_seconds: float, *, judged_once: bool
+) -> TrainingResult:
     ranks = trainer.ranks
     state, poll = ranks.of_first(run.load), Poll(ranks)
     if state is not None:
@@ -280,11 +296,12 @@ def _train_in(run: RunFolder, trainer: Trainer, progress: Progress | None, check
             save()
 
     while not trainer.done:
-        row = trainer.run_epoch(after_step)
+        row = trainer.run_epoch(after_step, judge=not judged_once)
         with ranks.together():
             if ranks.first:
                 run.append_history(asdict(row))
-        save()
+        if trainer.done or not judged_once:
+            save()
         _tell(progress, row)
     result = trainer.result(str(run.path))
     ranks.of_first(lambda: write_json(run.path / INPUTS, input_record(trainer.data)))
@@ -319,6 +336,10 @@ def _differences(then: object, now: dict[str, str]) -> str:
     return " and ".join(
         f"{name} {known.get(name)}, not {value}" for name, value in now.items() if known.get(name) != value
     )
+
+
+def _nothing(trainer: Trainer) -> None:
+    """Nobody asked for it."""
 
 
 def _tell(progress: Progress | None, row: EpochRow) -> None:

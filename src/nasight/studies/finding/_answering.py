@@ -14,15 +14,13 @@ from nasight.runs import RunFolder
 from nasight.studies.finding._answer import Difference, Point, difference, front
 from nasight.studies.finding._leg import Leg, leg_seed
 from nasight.studies.finding._names import SPACE, shown, split_name
-from nasight.studies.finding._plan import PER_TRAINING, SEEDS, taught_rows
+from nasight.studies.finding._plan import JUDGING, KEPT_EPOCH, PER_TRAINING, SEEDS, taught_rows
 from nasight.studies.finding._race import Agreement, Candidate, Outcome, Race
 from nasight.studies.finding._shallow import shallow_winner
 from nasight.studies.finding._work import BOOSTING, Request
 
 FIRST_SEED = 5_000
 """Seeds of the answer's trainings begin so far above those of their leg: none of them was used before."""
-KEPT_EPOCH = 0.12
-"""Seconds that an epoch takes besides its steps in a training that is kept: it is judged, and its row is written."""
 ANSWERED = 0.88
 """The part of the last seconds that trainings take: the model, the page and the times of the front come after them."""
 
@@ -88,9 +86,11 @@ def _affordable_epochs(leg: Leg, race: Race, winner: Candidate, baseline: Candid
     took = [_seconds(race, c.architecture) for c in (winner, baseline)]
     # More rows learn now: those of the whole plan, and those that judged.
     passes = leg.passes(leg.plan.rungs[last], leg.plan.rows(last))
-    epoch = sum(leg.plan.examples * max(t - PER_TRAINING, 0.3 * t) / passes + KEPT_EPOCH for t in took)
+    per_row = [max(t - PER_TRAINING, 0.3 * t) / passes for t in took]
+    epoch = sum(leg.plan.examples * each + KEPT_EPOCH for each in per_row)
+    tested = sum(JUDGING * leg.tests * each for each in per_row)
     rounds = math.ceil(2 * SEEDS / leg.f.count) / (2 * SEEDS)
-    usable = ANSWERED * leg.left() - rounds * 2 * SEEDS * PER_TRAINING
+    usable = ANSWERED * leg.left() - rounds * SEEDS * (2 * PER_TRAINING + tested)
     most = 2 * leg.plan.epochs if leg.epochs is None else leg.epochs
     return max(leg.plan.rungs[0], min(most, int(usable / (rounds * SEEDS * epoch))))
 
@@ -209,7 +209,10 @@ def _told_race(leg: Leg, race: Race, products: Mapping[str, int | None]) -> dict
     ]
     return {
         "rungs": list(leg.plan.rungs),
-        "rows": [taught_rows(len(leg.data.train_y), leg.plan.rows(rung)) for rung in range(len(leg.plan.rungs))],
+        "rows": [
+            taught_rows(len(leg.data.train_y), leg.plan.rows(rung), leg.plan.judge_share)
+            for rung in range(len(leg.plan.rungs))
+        ],
         "lines": lines,
         "agreements": [asdict(a) for a in race.agreements],
         "seed_deviation": race.seed_deviation(),

@@ -20,7 +20,6 @@ from nasight.studies.finding._race import Candidate, Race
 from nasight.studies.finding._speed import pace
 from nasight.studies.finding._work import BOOSTING, Recipe, Request, read_architecture
 
-FEWEST_PLACES = 2
 LENT = 0.15
 """Of the answer's time, the part that a race may take where short trainings said nothing about longer ones."""
 
@@ -54,6 +53,11 @@ class Leg:
         """Of the target, where the budget reaches it."""
         self.mutated: int
         """Places of the first rung that mutations of the leaders will take."""
+
+    @property
+    def tests(self) -> int:
+        """Rows of the test part."""
+        return 0 if self.data.test_y is None else len(self.data.test_y)
 
     def read(self, text: str) -> Architecture:
         return read_architecture(self.space, text)
@@ -101,7 +105,7 @@ class Leg:
             seed,
             recipe,
             examples=examples,
-            validation="test" if final else JUDGE_SHARE,
+            validation="test" if final else JUDGE_SHARE if plan is None else plan.judge_share,
             size=sizes,
             batch_size=self.s.batch_size,
             place=place,
@@ -171,8 +175,8 @@ class Leg:
 
     def passes(self, epochs: int, examples: int | None) -> float:
         """Rows that a training of the race passes through its network, those that judge by what they cost."""
-        rows = len(self.data.train_y)
-        return epochs * taught_rows(rows, examples or rows) + JUDGING * JUDGE_SHARE * rows
+        rows, judges = len(self.data.train_y), self.plan.judge_share
+        return epochs * taught_rows(rows, examples or rows, judges) + JUDGING * judges * rows
 
     def merged(self, proposals: Sequence[Proposal], number: int) -> list[Candidate]:
         """Each form once, at most so many: proposers take turns, so that none crowds the others out."""

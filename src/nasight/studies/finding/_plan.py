@@ -28,6 +28,7 @@ LEAST_SEARCH = 4
 CHEAPER = 0.7
 """A rung costs at most so much of the next one, or is left out."""
 FEWEST_RACED = 4
+FEWEST_PLACES = 2
 SCORED = 30
 CONTROLS = 2
 """The space's reference and a plain network; on the lowest rung each is trained twice."""
@@ -36,10 +37,14 @@ SLACK = 0.93
 """Clocks are noisy: so much of the budget is planned with."""
 PER_TRAINING = 0.4
 """Seconds that a training takes besides its steps."""
-JUDGE_SHARE = 0.25
-"""Of the training rows, those by which recipe and race are judged."""
+SHORTER = 0.9
+"""By so much the trainings that answer are made shorter where a plan takes more than there is."""
+JUDGE_SHARE, JUDGE_ROWS = 0.25, 2_000
+"""Of the training rows, those by which recipe and race are judged; above so many, no more than learn."""
 JUDGING = 0.35
 """What judging a row costs, in parts of a step that learns from it."""
+KEPT_EPOCH = 0.02
+"""Seconds that an epoch takes besides its steps in a training that is kept: its row is written."""
 
 
 class TooSmall(RequestError):
@@ -84,6 +89,8 @@ class Plan:
     """Rows of the searches; None: `examples`."""
     recipe_at: int | None = None
     """The rung whose rows the trainings of the recipe have; None: the one before the last, where there are several."""
+    judge_share: float = JUDGE_SHARE
+    """Of the training rows, those by which recipe and race are judged."""
 
     def rows(self, rung: int) -> int:
         """The rows of a rung."""
@@ -138,6 +145,7 @@ def plan(
     workers: int,
     rows: int,
     classes: int,
+    tests: int = 0,
     spent: float = 0.0,
     shares: Mapping[str, float] = SHARES,
     most_epochs: int = MOST_EPOCHS,
@@ -151,46 +159,92 @@ def plan(
     workers : processes that train at once.
     rows : training rows there are.
     classes : classes there are.
+    tests : test rows there are.
     spent : seconds of the budget that went into loading and measuring.
     shares : of the budget, see `SHARES`.
     most_epochs : of the trainings that answer.
     """
-    work = workers * SLACK * seconds  # seconds of one process
-    least_rows = min(rows, max(FEWEST_ROWS, 20 * classes))
-    each = training_seconds(seconds, workers, shares["answer"])
-    per_row = speed.train
-    if each < FEWEST_EPOCHS * least_rows * per_row:
-        least = 2 * SEEDS * (FEWEST_EPOCHS * least_rows * per_row + PER_TRAINING) / shares["answer"] / workers
-        taken = f" (to measure its speed took {time_text(spent)})" if round(spent) else ""
-        raise TooSmall(
-            f"a budget of {time_text(seconds + spent)} is too small for this data on this machine{taken}: "
-            f"the least is about {time_text(math.ceil(1.02 * least / SLACK + spent))}"
-        )
-    examples = min(rows, int(each / (FEWEST_EPOCHS * per_row)))
-    epochs = max(FEWEST_EPOCHS, min(most_epochs, int(each / (examples * per_row))))
-    taught, judging = taught_rows(rows, examples), JUDGING * JUDGE_SHARE * rows
-    rungs, rung_rows = _rungs(epochs, taught, min(taught, least_rows))
-    costs = [(e * r + judging) * per_row + PER_TRAINING for e, r in zip(rungs, rung_rows, strict=True)]
-    race = shares["race"] * work
-    # Every rung gets the same share of the race.
-    beside = [CONTROLS * (2 if i == 0 else 1) for i in range(len(rungs))]
-    counts = [race / len(rungs) / cost - c for cost, c in zip(costs, beside, strict=True)]
-    places = tuple(max(2, min(MOST_PLACES // NARROWING**i, int(count))) for i, count in enumerate(counts))
-    searches = workers if seconds < 1_800 else 2 * workers
-    propose = shares["propose"] * work
-    search_epochs, search_rows = search_length(0.8 * propose / searches / speed.search, examples, least_rows)
-    scored = max(0, min(1_000, int(0.2 * propose / max(speed.score, 1e-6))))
-    recipe = _recipe_rung(costs, TOLERATED * shares["recipe"] * work)
-    expected = {
-        "recipe": GRID * costs[recipe] / workers,
-        "propose": (searches * search_epochs * search_rows * speed.search + scored * speed.score) / workers,
-        "race": sum((n + c) * cost for n, c, cost in zip(places, beside, costs, strict=True)) / workers,
-        "answer": 2 * SEEDS * (epochs * examples * per_row + PER_TRAINING) / workers,
-    }
-    return Plan(
-        examples, epochs, rungs, places, searches, search_epochs, scored, rungs[recipe], expected, rung_rows,
-        search_rows=search_rows, recipe_at=recipe,
-    )  # fmt: skip
+    planner = _Planner(speed, workers, rows, classes, tests, shares, most_epochs)
+    least, shared = planner.least_training, seconds
+    each = training_seconds(seconds, workers, shares["answer"]) - planner.testing
+    # Every part has a least length. Where these take more than their shares, the answer has less, and then all have.
+    while shared > 0:
+        found = planner.plan(shared, max(each, least))
+        if sum(found.seconds.values()) <= seconds:
+            return found
+        each, shared = (SHORTER * each, shared) if each > least else (each, shared - (1 - SHORTER) * seconds)
+    found = planner.plan(0.0, least)
+    needed = sum(found.seconds.values())
+    if needed <= seconds:
+        return found
+    taken = f" (to measure its speed took {time_text(spent)})" if round(spent) else ""
+    raise TooSmall(
+        f"a budget of {time_text(seconds + spent)} is too small for this data on this machine{taken}: "
+        f"the least is about {time_text(math.ceil(1.05 * needed + spent))}"
+    )
+
+
+@dataclass(frozen=True)
+class _Planner:
+    """What a plan follows from besides the time there is."""
+
+    speed: Speed
+    workers: int
+    rows: int
+    classes: int
+    tests: int
+    shares: Mapping[str, float]
+    most_epochs: int
+
+    @property
+    def least_rows(self) -> int:
+        return min(self.rows, max(FEWEST_ROWS, 20 * self.classes))
+
+    @property
+    def least_training(self) -> float:
+        """Seconds of the shortest training that can answer."""
+        return FEWEST_EPOCHS * (self.least_rows * self.speed.train + KEPT_EPOCH)
+
+    @property
+    def testing(self) -> float:
+        """Seconds in which a network meets the test part."""
+        return JUDGING * self.tests * self.speed.train
+
+    def plan(self, seconds: float, each: float) -> Plan:
+        """The plan for trainings of the answer that take so many seconds each."""
+        work, row = self.workers * SLACK * seconds, self.speed.train  # seconds of one process
+        examples = min(self.rows, max(self.least_rows, int((each / FEWEST_EPOCHS - KEPT_EPOCH) / row)))
+        epochs = max(FEWEST_EPOCHS, min(self.most_epochs, int(each / (examples * row + KEPT_EPOCH))))
+        judges = judge_share(self.rows, examples)
+        taught = taught_rows(self.rows, examples, judges)
+        rungs, rung_rows = _rungs(epochs, taught, min(taught, self.least_rows))
+        judging = JUDGING * judges * self.rows
+        costs = [(e * r + judging) * row + PER_TRAINING for e, r in zip(rungs, rung_rows, strict=True)]
+        race = self.shares["race"] * work
+        beside = [CONTROLS * (2 if i == 0 else 1) for i in range(len(rungs))]
+        # A rung that has no time for two candidates besides the controls is left out, the longest first.
+        fewest = [(FEWEST_PLACES + c) * cost for c, cost in zip(beside, costs, strict=True)]
+        count = max((n for n in range(1, len(rungs) + 1) if sum(fewest[:n]) <= TOLERATED * race), default=1)
+        rungs, rung_rows, costs, beside = rungs[:count], rung_rows[:count], costs[:count], beside[:count]
+        # Every rung gets the same share of the race.
+        counts = [race / count / cost - c for cost, c in zip(costs, beside, strict=True)]
+        places = tuple(max(FEWEST_PLACES, min(MOST_PLACES // NARROWING**i, int(n))) for i, n in enumerate(counts))
+        searches = self.workers if seconds < 1_800 else 2 * self.workers
+        propose, search, score = self.shares["propose"] * work, self.speed.search, self.speed.score
+        search_epochs, search_rows = search_length(0.8 * propose / searches / search, examples, self.least_rows)
+        scored = max(0, min(1_000, int(0.2 * propose / max(score, 1e-6))))
+        recipe = _recipe_rung(costs, TOLERATED * self.shares["recipe"] * work)
+        answer = epochs * (examples * row + KEPT_EPOCH) + PER_TRAINING + self.testing
+        expected = {
+            "recipe": GRID * costs[recipe] / self.workers,
+            "propose": (searches * search_epochs * search_rows * search + scored * score) / self.workers,
+            "race": sum((n + c) * cost for n, c, cost in zip(places, beside, costs, strict=True)) / self.workers,
+            "answer": 2 * SEEDS * answer / self.workers,
+        }
+        return Plan(
+            examples, epochs, rungs, places, searches, search_epochs, scored, rungs[recipe], expected, rung_rows,
+            search_rows=search_rows, recipe_at=recipe, judge_share=judges,
+        )  # fmt: skip
 
 
 def _recipe_rung(costs: Sequence[float], seconds: float) -> int:
@@ -231,9 +285,18 @@ def _rungs(epochs: int, rows: int, least_rows: int) -> tuple[tuple[int, ...], tu
     return tuple(e for e, _ in found), tuple(r for _, r in found)
 
 
-def taught_rows(rows: int, examples: int) -> int:
-    """Of `rows` those that a training of the race learns from, if it may take so many."""
-    return min(examples, round((1 - JUDGE_SHARE) * rows))
+def judge_share(rows: int, examples: int) -> float:
+    """The share of the rows that judge where trainings learn from so many: more would take time and tell little.
+
+    >>> judge_share(8_000, 8_000), judge_share(50_000, 1_000)
+    (0.25, 0.04)
+    """
+    return min(JUDGE_SHARE, max(JUDGE_ROWS, examples) / rows)
+
+
+def taught_rows(rows: int, examples: int, judges: float = JUDGE_SHARE) -> int:
+    """Of `rows` those that a training of the race learns from, if it may take so many and a share judges."""
+    return min(examples, round((1 - judges) * rows))
 
 
 def rung_text(epochs: int, rows: int, most: int) -> str:

@@ -9,8 +9,8 @@ from nasight.kernels import score
 from nasight.reproducible import generator_for
 from nasight.searching import Run, method_row
 from nasight.studies._explain import explain
-from nasight.studies.finding._leg import FEWEST_PLACES, Leg
-from nasight.studies.finding._plan import FEWEST_ROWS, Speed, rung_text, search_length
+from nasight.studies.finding._leg import Leg
+from nasight.studies.finding._plan import FEWEST_PLACES, FEWEST_ROWS, Speed, rung_text, search_length
 from nasight.studies.finding._propose import (
     Proposal,
     at_random,

@@ -9,9 +9,17 @@ from statistics import fmean
 from nasight.reproducible import generator_for
 from nasight.searching import Latency
 from nasight.studies.finding._answering import answer
-from nasight.studies.finding._leg import FEWEST_PLACES, Leg, LegResult
+from nasight.studies.finding._leg import Leg, LegResult
 from nasight.studies.finding._names import OWN, PLAIN, SPACE, is_searched, shown, split_name
-from nasight.studies.finding._plan import MOST_EPOCHS, Plan, Speed, plan, plan_of_trainings, training_seconds
+from nasight.studies.finding._plan import (
+    FEWEST_PLACES,
+    MOST_EPOCHS,
+    Plan,
+    Speed,
+    plan,
+    plan_of_trainings,
+    training_seconds,
+)
 from nasight.studies.finding._proposals import proposals
 from nasight.studies.finding._propose import at_random, mutations
 from nasight.studies.finding._race import Candidate, Entry, Outcome, Race
@@ -97,7 +105,7 @@ def _divided(leg: Leg, speed: Speed | None) -> Plan:
     left = float(leg.decide("planned", lambda: round(leg.left(), 3)))
     spent = leg.budget.seconds - left
     return plan(
-        speed, left, workers=leg.f.count, rows=rows, classes=leg.data.fewest, spent=spent,
+        speed, left, workers=leg.f.count, rows=rows, classes=leg.data.fewest, tests=leg.tests, spent=spent,
         shares=leg.s.all_shares, most_epochs=leg.epochs or MOST_EPOCHS,
     )  # fmt: skip
 

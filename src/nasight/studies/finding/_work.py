@@ -139,16 +139,20 @@ class Trainings:
                 job = self.job(request)
                 if request.space == BOOSTING:
                     return train_boosting(job, self.threads)
-                trainer = Trainer(job)
-                if request.place is None:
-                    _train(trainer)
-                else:
-                    run_job(job, request.place, threads=self.threads)
-                    trainer.network.load_state_dict(load_trained(request.place, space=job.space).state_dict())
-                right = trainer.right()
+                right = _train(Trainer(job)) if request.place is None else self._kept(job, request.place)
             except RuntimeError:
                 return None
         return Outcome(100.0 * float(right.float().mean()), right.numpy(), time.perf_counter() - start)
+
+    def _kept(self, job: Job, place: str) -> Tensor:
+        """The scores of the rows that judge a training with a folder of its own; a finished one is read."""
+        found = list[Tensor]()
+        run_job(job, place, threads=self.threads, judged_once=True, ended=lambda trainer: found.append(trainer.right()))
+        if found:
+            return found[0]
+        trainer = Trainer(job)
+        trainer.network.load_state_dict(load_trained(place, space=job.space).state_dict())
+        return trainer.right()
 
 
 def read_architecture(space: Space, text: str) -> Architecture:
@@ -156,13 +160,14 @@ def read_architecture(space: Space, text: str) -> Architecture:
     return space.reference if text == space.format(space.reference) else space.parse(text)
 
 
-def _train(trainer: Trainer) -> None:
-    """All epochs; nothing is judged on the way, since nothing is decided there."""
+def _train(trainer: Trainer) -> Tensor:
+    """All epochs, then the scores of the rows that judge: nothing is decided on the way, so nothing is judged there."""
     while not trainer.done:
         trainer.set_rates()
         while trainer.step < trainer.loader.steps:
             trainer.take_step()
         trainer.next_epoch()
+    return trainer.right()
 
 
 def augmented(data: Dataset, words: str | None) -> Dataset:
