@@ -77,7 +77,8 @@ def find(
         str | None, option("How long it may take: 90s, 30m, 8h; +20m with --resume.", metavar="TIME", group=LENGTH)
     ] = None,
     trainings: Annotated[
-        int | None, option("A budget in trainings in place of time.", metavar="N", group=LENGTH)
+        int | None,
+        option("A budget in trainings in place of time; further ones with --resume.", metavar="N", group=LENGTH),
     ] = None,
     epochs: Annotated[
         int | None, option("Epochs of the longest trainings, with --trainings.", metavar="N", group=LENGTH)
@@ -139,7 +140,13 @@ def find(
     with interruptible(), cluster_at(cluster) as executor:
         machine: dict[str, Any] = {"workers": workers, "executor": executor, "data_folder": data_folder}
         if resume is not None:
-            again: dict[str, Any] = {"budget": budget, "space": space, "baseline": baseline, "device": device}
+            again: dict[str, Any] = {
+                "budget": budget,
+                "trainings": trainings,
+                "space": space,
+                "baseline": baseline,
+                "device": device,
+            }
             answer = studies.resume_find(resume, progress=tell, **machine, **again)
         else:
             rows = read_data(data, data_folder, resolution=resolution, fit=fit, strict=strict)
@@ -158,7 +165,7 @@ def find(
     typer.echo(json.dumps(answer.result) if as_json else summary(answer))
 
 
-WITH_RESUME = frozenset({"resume", "budget", "workers", "cluster", "device", "data_folder", "as_json"})
+WITH_RESUME = frozenset({"resume", "budget", "trainings", "workers", "cluster", "device", "data_folder", "as_json"})
 
 
 def _teller(*, quiet: bool) -> Callable[[str, Mapping[str, Any]], None]:
@@ -237,6 +244,7 @@ def summary(answer: Answer) -> str:
         *([f"  page         {r['page']}"] if r.get("page") else []),
         *([f"  warning      it may only start fast: {r['shallow']}"] if r.get("shallow") else []),
         *([f"  target       {r['target']['says']}"] if r["target"].get("says") else []),
+        *([f"  note         {again}"] if (again := answer.repeated) else []),
         "",
         f"Use it: nasight predict {quote(str(r['run']))} FILES",
         *([] if reached else [f"Train it as meant: nasight train {quote(str(r['run']))}"]),

@@ -134,6 +134,31 @@ def test_the_result_of_an_earlier_leg_is_not_the_end_of_a_later_one_that_was_kil
     assert has_ended(answer.result, journal)
 
 
+def test_a_later_leg_keeps_the_front_of_the_earlier_one_and_says_that_the_test_part_judged_before(
+    answer: Answer, few_digits: Dataset, tmp_path: Path
+) -> None:
+    copy = Path(shutil.copytree(answer.path, tmp_path / "copy"))
+    later = nasight.resume_find(copy, trainings=20, data=few_digits)
+    result = later.result
+    assert (result["legs"], result["answers"], result["recipes"]) == (2, 2, [])
+    assert result["trainings"] <= answer.result["trainings"] + 20
+    raced = {line["architecture"]: line for line in result["race"]["lines"]}
+    before, after = ({point.architecture: point for point in each.front} for each in (answer, later))
+    assert set(before) <= set(after)
+    assert set(after) - set(before) <= set(raced)
+    rungs = len(result["race"]["rungs"])
+    for name, point in after.items():
+        ended = name in raced and raced[name]["accuracies"][rungs - 1] is not None
+        assert point.estimated == (not ended)
+    both = [name for name in before if name in raced]
+    gain = sum(after[name].accuracy - before[name].accuracy for name in both) / len(both)
+    for name in set(before) - set(raced):
+        assert after[name].accuracy - before[name].accuracy == pytest.approx(gain)
+    assert answer.repeated is None
+    assert "has judged 2 answers of this find" in str(later.repeated)
+    assert "The test part has judged 2 answers" in (copy / "report.html").read_text()
+
+
 def test_a_model_in_a_file_is_found_from_beginning_to_end_in_the_folder_of_its_data(
     few_digits_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,8 +21,8 @@ WIDE = 8.0
 class FrontPoint:
     """A raced architecture: its cost, and its accuracy."""
 
-    number: int
-    """Of the candidate, as in the race's table."""
+    number: int | None
+    """Of the candidate, as in the race's table; None: it was in the race of an earlier leg."""
     architecture: str
     """As text."""
     parameters: int
@@ -95,7 +95,7 @@ points left the race earlier: their {{ metric }} is an estimate, what they had p
   <tbody>
   {% for point in values.front %}
   <tr>
-    <th scope="row" class="n">{{ point.number }}</th>
+    <th scope="row" class="n">{{ point.number if point.number else "" }}</th>
     <td class="n">{{ point.parameters|number }}
       {%- if point.multiply_adds is not none %}<br><small>{{ point.multiply_adds|number }}</small>{% endif %}</td>
     <td class="n">{{ "≈ " if point.epochs }}{{ values.units.number(point.accuracy) }}</td>
@@ -153,7 +153,7 @@ def _hover(point: FrontPoint, units: Units) -> str:
     latency = "" if point.latency is None else f"{point.latency:.2f} ms per example"
     about = f"estimated from {point.epochs} epochs: " if point.epochs else ""
     return hover(
-        f"no. {point.number}: {point.proposer}",
+        f"no. {point.number}: {point.proposer}" if point.number else f"{point.proposer}, in an earlier leg",
         f"{about}{units.text(point.accuracy)}",
         *size_lines(point),
         latency,

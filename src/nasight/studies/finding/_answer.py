@@ -83,6 +83,8 @@ class Point:
     """Whether no other point is at least as good and smaller."""
     multiply_adds: int | None = None
     """Per example; None: unknown."""
+    estimated: bool = False
+    """Whether its longest training was not of the target's length, so that the accuracy is what others gained."""
 
 
 def front(points: Sequence[Point]) -> list[Point]:
@@ -93,6 +95,23 @@ def front(points: Sequence[Point]) -> list[Point]:
         most = max(most, point.accuracy)
         found.append(replace(point, best=best))
     return found
+
+
+def carried_on(points: Sequence[Point], earlier: Sequence[Point]) -> list[Point]:
+    """The points of a race, and those of an earlier one that are not in it, with what the points of both gained.
+
+    >>> before = [Point("a", 10, None, 80.0, 3, "chance"), Point("b", 20, None, 70.0, 3, "chance")]
+    >>> [(p.architecture, p.accuracy, p.estimated)
+    ...  for p in carried_on([Point("b", 20, None, 75.0, 9, "chance")], before)]
+    [('b', 75.0, False), ('a', 85.0, True)]
+    """
+    now, then = {p.architecture: p for p in points}, {p.architecture: p for p in earlier}
+    gains = [now[name].accuracy - then[name].accuracy for name in now if name in then]
+    if not gains:
+        return list(points)
+    gain = math.fsum(gains) / len(gains)
+    left = [replace(p, accuracy=p.accuracy + gain, estimated=True) for name, p in then.items() if name not in now]
+    return [*points, *left]
 
 
 class Answer:
@@ -154,6 +173,17 @@ class Answer:
     def front(self) -> list[Point]:
         """Every raced architecture with its cost and accuracy, the best of each cost marked."""
         return [Point(**point) for point in self.result["front"]]
+
+    @property
+    def repeated(self) -> str | None:
+        """What to know where the test part has judged before, in an earlier leg; None: it has not."""
+        number = self.result.get("answers", 1)
+        if number == 1:
+            return None
+        return (
+            f"the test part has judged {number} answers of this find: if an earlier one was why it was given more "
+            "time, the interval is too narrow"
+        )
 
     def within(self, *, max_params: int | None = None, max_latency: float | None = None) -> Point:
         """The best point of the front within limits."""

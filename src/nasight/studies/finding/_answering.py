@@ -11,7 +11,7 @@ from typing import Any
 from nasight.data import Units
 from nasight.errors import RunError
 from nasight.runs import RunFolder
-from nasight.studies.finding._answer import Difference, Point, difference, front
+from nasight.studies.finding._answer import Difference, Point, carried_on, difference, front
 from nasight.studies.finding._leg import Leg, leg_seed
 from nasight.studies.finding._names import SPACE, shown, split_name
 from nasight.studies.finding._plan import JUDGING, KEPT_EPOCH, PER_TRAINING, SEEDS, taught_rows
@@ -157,6 +157,7 @@ def _result(
         "shallow": shallow_winner(leg.space, race, winner),
         "searches": [f"searches/{leg.number}-{k}" for k in range(leg.plan.searches)],
         "legs": leg.number + 1,
+        "answers": 1 if leg.previous is None else leg.previous.result["answers"] + 1,
     }
     return {**result, "sentence": sentence(result)}
 
@@ -221,7 +222,7 @@ def _told_race(leg: Leg, race: Race, products: Mapping[str, int | None]) -> dict
 
 
 def _front(leg: Leg, race: Race, products: Mapping[str, int | None]) -> list[Point]:
-    """Every candidate with the accuracy it would have on the last rung.
+    """Every candidate, those of earlier legs too, with the accuracy it would have on the last rung.
 
     From one rung to the next a candidate gains what those gained on average that were trained on both.
     """
@@ -247,9 +248,11 @@ def _front(leg: Leg, race: Race, products: Mapping[str, int | None]) -> list[Poi
                     leg.plan.rungs[at],
                     candidate.proposed_by,
                     multiply_adds=products[candidate.architecture],
+                    estimated=at < last,
                 )
             )
-    return front(points)
+    before = () if leg.previous is None else [Point(**point) for point in leg.previous.result["front"]]
+    return front(carried_on(points, before))
 
 
 def sentence(result: Mapping[str, Any]) -> str:

@@ -183,6 +183,7 @@ def resume_find(
     out: str | Path,
     *,
     budget: str | float | None = None,
+    trainings: int | None = None,
     space: str | Space | nn.Module | Callable[[], nn.Module] | None = None,
     baseline: str | Callable[[], nn.Module] | None = None,
     data: Any = None,
@@ -194,6 +195,8 @@ def resume_find(
     device: str | None = None,
 ) -> Answer:
     """Go on with a find that was interrupted; with a budget such as "+20m" it, or one that has ended, gets more time.
+
+    `trainings` are further ones, in place of time.
 
     A find with a model, arrays or functions of your own needs them again, as `space`, `baseline`, `data` and `own`.
     Code in a file is named again too, as "FILE.py:NAME": a folder alone does not make it run. It goes on on the device
@@ -207,11 +210,11 @@ def resume_find(
     except (KeyError, TypeError) as error:
         raise RequestError(f"{folder.path}/run.json is damaged: {error}") from error
     journal = Journal(folder.path)
-    if budget is not None:
-        more = read_budget(budget)
-        if not more.more:
+    if budget is not None or trainings is not None:
+        more = read_budget(budget, trainings)
+        if trainings is None and not more.more:
             raise RequestError(f"the find in {folder.path} is there: what it gets besides is written +{budget}")
-        journal.put(f"budget {legs(journal)}", asdict(more))
+        journal.put(f"budget {legs(journal)}", asdict(replace(more, more=True)))
     elif folder.result is not None and has_ended(folder.result, journal):
         return Answer(folder.path, space=_own_space(folder.result, space, baseline))
     settings = _on_device(settings, device, progress)

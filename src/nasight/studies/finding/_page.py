@@ -96,6 +96,7 @@ def _answer(find: FinishedFind) -> FoundValues:
         warning=majority_warning(result.get("figures") or {}),
         target=result["target"].get("says"),
         shallow=result.get("shallow"),
+        repeated=find.answer.repeated,
     )
 
 
@@ -138,19 +139,18 @@ def _front(find: FinishedFind) -> FrontValues | None:
     known = {c.architecture: c for c in find.candidates}
     points = [
         FrontPoint(
-            number=known[p.architecture].number,
+            number=None if (raced := known.get(p.architecture)) is None else raced.number,
             architecture=p.architecture,
             parameters=p.parameters,
             multiply_adds=p.multiply_adds,
             accuracy=p.accuracy,
             proposed_by=p.proposed_by,
             latency=p.latency,
-            epochs=None if find.finished(known[p.architecture]) else p.epochs,
-            winner=known[p.architecture].role == "winner",
+            epochs=None if raced is not None and find.finished(raced) else p.epochs,
+            winner=raced is not None and raced.role == "winner",
             best=p.best,
         )
         for p in find.answer.front
-        if p.architecture in known
     ]
     if not points:
         return None
@@ -325,9 +325,14 @@ def _call(find: FinishedFind) -> str:
     given |= {key: find.settings[key] for key in ASKED} | {"out": str(find.path)}
     words = [f"{k}={'YOURS' if OWN.get(k) == v else repr(v)}" for k, v in given.items() if v is not None]
     lines = [f"find({find.settings['data']!r}, {', '.join(words)})"]
-    lines += [f"resume_find({str(find.path)!r}, budget='+{more['seconds']:g}s')" for more in find.budgets[1:]]
+    lines += [f"resume_find({str(find.path)!r}, {_more(budget)})" for budget in find.budgets[1:]]
     names = "find" if len(lines) == 1 else "find, resume_find"
     return "\n".join([f"from nasight.studies.finding import {names}", *lines])
+
+
+def _more(budget: Mapping[str, Any]) -> str:
+    seconds, trainings = budget["seconds"], budget["trainings"]
+    return f"trainings={trainings}" if seconds is None else f"budget='+{seconds:g}s'"
 
 
 GATHER: Mapping[str, Callable[[FinishedFind], Any | None]] = {

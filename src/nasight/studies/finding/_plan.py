@@ -308,11 +308,15 @@ def rung_text(epochs: int, rows: int, most: int) -> str:
     return f"{epochs} epoch{'' if epochs == 1 else 's'}" + (f" of {rows:,} rows" if rows < most else "")
 
 
-def plan_of_trainings(trainings: int, *, rows: int, epochs: int = FEWEST_EPOCHS, controls: int = CONTROLS) -> Plan:
-    """The plan for a number of trainings, in which no clock plays a role; `controls` is how many run along."""
+def plan_of_trainings(
+    trainings: int, *, rows: int, epochs: int = FEWEST_EPOCHS, controls: int = CONTROLS, recipes: int = GRID
+) -> Plan:
+    """The plan for a number of trainings, in which no clock plays a role; `controls` is how many run along, `recipes`
+    how many choose the recipe.
+    """
     short = max(1, round(epochs / NARROWING))
     rungs = tuple(sorted({short, epochs}))
-    left = trainings - GRID - 2 * SEEDS - controls * (len(rungs) + 1)
+    left = trainings - recipes - 2 * SEEDS - controls * (len(rungs) + 1)
     if left < FEWEST_RACED * len(rungs):
         least = trainings - left + FEWEST_RACED * len(rungs)
         raise TooSmall(f"{trainings} trainings are too few for recipe, race and answer: the least is {least}")

@@ -12,7 +12,9 @@ from nasight.studies.finding._answering import answer
 from nasight.studies.finding._leg import Leg, LegResult
 from nasight.studies.finding._names import OWN, PLAIN, SPACE, is_searched, shown, split_name
 from nasight.studies.finding._plan import (
+    FEWEST_EPOCHS,
     FEWEST_PLACES,
+    GRID,
     MOST_EPOCHS,
     Plan,
     Speed,
@@ -51,8 +53,8 @@ def run_leg(leg: Leg) -> LegResult:
 
 def _take_size(leg: Leg) -> None:
     """The size of the networks: decided once in a find, by its first budget of time."""
-    known = "size 0" in leg.journal
-    if leg.budget.seconds is not None and (known or (leg.number == 0 and "speed 0" not in leg.journal)):
+    first = leg.number == 0 and leg.budget.seconds is not None and "speed 0" not in leg.journal
+    if first or "size 0" in leg.journal:
         found = leg.journal.decide("size 0", lambda: _affordable_size(leg).to_dict())
         leg.f.take_size(found["size"])
         leg.epochs = found["epochs"]
@@ -97,9 +99,10 @@ def _planned(leg: Leg, speed: Speed | None) -> Plan:
 def _divided(leg: Leg, speed: Speed | None) -> Plan:
     rows = len(leg.data.train_y)
     if leg.budget.trainings is not None:
-        controls = len(leg.f.spaces)
-        how = {} if leg.s.epochs is None else {"epochs": leg.s.epochs}
-        return plan_of_trainings(leg.budget.trainings, rows=rows, controls=controls, **how)
+        before = leg.previous
+        epochs = leg.s.epochs or (FEWEST_EPOCHS if before is None else before.plan.epochs)
+        how = {"controls": len(leg.f.spaces), "recipes": GRID if before is None else 0}
+        return plan_of_trainings(leg.budget.trainings, rows=rows, epochs=epochs, **how)
     assert speed is not None
     assert leg.budget.seconds is not None
     left = float(leg.decide("planned", lambda: round(leg.left(), 3)))
