@@ -19,6 +19,7 @@ from nasight.searching import Progress, Run
 from nasight.spaces import Space
 from nasight.spaces import load as load_space
 from nasight.studies import trainable
+from nasight.studies.finding._find import data_and_space
 from nasight.training._train import make_job
 
 DARTS = load_space("darts")
@@ -223,3 +224,13 @@ def test_the_command_trains_a_small_network_with_its_auxiliary_head_on_photos(
     out = Path(json.loads(told.out.splitlines()[-1])["out"])
     (record,) = (json.loads(path.read_text())["data"] for path in out.glob("seed-0/run.json"))
     assert (record["inputs"], record["reading"], record["augmentation"]) == ([3, 224, 224], {"resolution": 224}, "flip")
+
+
+def test_a_find_whose_target_is_a_preset_for_photos_reads_them_as_that_preset_does(photos: Path) -> None:
+    def inputs(target: str | None) -> tuple[int, ...]:
+        return data_and_space(str(photos), "darts", target, None)[0].inputs
+
+    assert inputs("imagenet") == (3, 224, 224)
+    assert inputs(None) == inputs("paper") == load(str(photos)).inputs == (3, 64, 64)
+    assert data_and_space(load(str(photos), resolution=32), "darts", "imagenet", None)[0].inputs == (3, 32, 32)
+    assert data_and_space(str(photos), None, None, None)[2] == "nasbench201"

@@ -12,7 +12,7 @@ from torch import nn
 
 from nasight.arguments import typed
 from nasight.compute import check_precision, choose_device, cores, is_device, is_remote, led_by_first, resumed_device
-from nasight.data import Dataset, SentData, augment_text, read_augment, with_label
+from nasight.data import Dataset, SentData, augment_text, load_at, read_augment, with_label
 from nasight.data import load as load_data
 from nasight.errors import RequestError
 from nasight.own import OwnParts
@@ -107,10 +107,8 @@ def find(
     if limit.more:
         raise RequestError("a budget with + is for a find that is there: nasight.resume_find(out, budget='+20m')")
     data = with_label(data, label, task)
-    loaded = load_data(data, folder=data_folder)
+    loaded, found, name, options = data_and_space(data, space, target, data_folder)
     dataset, sent = with_test_part(loaded), _sent(loaded, executor)
-    images = len(dataset.inputs) == 3
-    found, name, options = chosen_space(space if space is not None else DEFAULT_SPACES[not images], None, none=None)
     preset = "small" if limit.seconds is None or limit.seconds >= 1_200 else "tiny"
     if target is not None and found.train_size(target) is None:
         raise RequestError(f"space {found.name!r} has no preset {target!r} to train for later")
@@ -155,6 +153,17 @@ def find(
             # Nothing was trained: there is nothing to resume.
             folder.discard()
         raise
+
+
+def data_and_space(
+    data: Any, space: Any, target: str | None, folder: str | Path | None
+) -> tuple[Dataset, Space, str, dict[str, Any]]:
+    """The data, and the space with its name and options; photos have the pixels of the target, where it has some."""
+    if space is None:
+        loaded = load_data(data, folder=folder)
+        return loaded, *chosen_space(DEFAULT_SPACES[len(loaded.inputs) != 3], None, none=None)
+    found, name, options = chosen_space(space, None, none=None)
+    return load_at(found.photo_pixels.get(target or ""), data, folder=folder), found, name, options
 
 
 def _check_numbers(workers: int | None, level: float, epochs: int | None, limit: Budget) -> None:

@@ -14,12 +14,11 @@ from torch import nn
 
 from nasight.compute import choose_device, cores, is_device, led_by_first
 from nasight.data import Dataset, prepare, with_label
-from nasight.data import load as load_data
 from nasight.errors import RequestError
-from nasight.searching import chosen_space, method_row
+from nasight.searching import method_row
 from nasight.spaces import Space
 from nasight.studies.finding._budget import time_text
-from nasight.studies.finding._find import DEFAULT_SPACES, default_method, find
+from nasight.studies.finding._find import data_and_space, default_method, find
 from nasight.studies.finding._plan import Plan, Speed
 from nasight.studies.finding._settings import with_test_part
 
@@ -91,7 +90,8 @@ def find_plan(
     """
     if budget is None:
         raise RequestError("a plan needs a budget of time, such as --budget 30m")
-    loaded = load_data(with_label(data, label, task), folder=data_folder)
+    labeled = with_label(data, label, task)
+    loaded, found, _, _ = data_and_space(labeled, space, asked.get("target"), data_folder)
     workers = workers or getattr(executor, "workers", None) or (1 if is_device(choose_device(device)) else cores())
 
     def stop(event: str, values: Mapping[str, Any]) -> None:
@@ -112,7 +112,7 @@ def find_plan(
             plan, speed = ready.values["plan"], ready.values["speed"]
         else:
             raise RequestError(f"a budget of {budget!r} has no plan")
-    shared = _shared_weights(loaded, space, method)
+    shared = _shared_weights(loaded, found, method)
     return PlannedFind(plan, speed, workers, _read_seconds(with_test_part(loaded)), shared)
 
 
@@ -125,9 +125,8 @@ def _read_seconds(data: Dataset) -> float:
     return (time.perf_counter() - start) / (steps * loader.batch_size)
 
 
-def _shared_weights(data: Dataset, space: Any, method: str | None) -> int:
-    found, _, _ = chosen_space(space if space is not None else DEFAULT_SPACES[len(data.inputs) != 3], None, none=None)
-    relaxation = method_row(method or default_method(found)).relaxation
-    size: dict[str, Any] = dict(found.search_sizes.get("small", {}))
-    supernet = found.supernet(data.inputs, data.n_classes, edges=relaxation.edges, partial=relaxation.partial, **size)
+def _shared_weights(data: Dataset, space: Space, method: str | None) -> int:
+    relaxation = method_row(method or default_method(space)).relaxation
+    size: dict[str, Any] = dict(space.search_sizes.get("small", {}))
+    supernet = space.supernet(data.inputs, data.n_classes, edges=relaxation.edges, partial=relaxation.partial, **size)
     return sum(p.numel() for p in supernet.parameters())
