@@ -35,6 +35,12 @@ AXES: dict[str, list[Any]] = {
     "size": [{"channels": c, "cells": 1} for c in (4, 8, 16)],
 }
 LABELS = {"examples": "images", "epochs": "epochs", "size": "channels"}
+WHOLE: list[dict[str, Any]] = [
+    BASE,
+    {**BASE, "examples": 8_000, "epochs": 10, "resolution": None},
+    {**BASE, "examples": None, "epochs": 25, "resolution": None},
+]
+"""The search of a minute, and those of the presets `small` and `medium`, which --also adds."""
 SIGNALS = ("architecture weights", "shared weights", "parameters")
 SAMPLE, SEED = 200, 7
 ROWS = 2_000
@@ -84,19 +90,30 @@ def summary(rows: dict[str, dict[str, Any]]) -> str:
 
 
 def figure(rows: dict[str, dict[str, Any]]) -> str:
-    """A panel per axis, a line per signal."""
-    panels = []
-    for axis, values in AXES.items():
-        series = []
-        for signal in SIGNALS:
-            here = [rows[name] for v in values if (name := name_of({**BASE, axis: v})) in rows]
-            xs = [float(v["channels"] if axis == "size" else v) for v in values if name_of({**BASE, axis: v}) in rows]
-            points = [interval([v for v in row["rho"][signal] if v is not None]) for row in here]
-            series.append(Series(signal, xs, [mean for mean, _ in points], [half for _, half in points]))
-        panels.append(
-            Panel(f"against {LABELS[axis]}", LABELS[axis], "rank correlation", series, log_x=True, kind="line")
-        )
-    return panels_svg(panels)
+    """A panel per axis and one for whole presets, a line per signal."""
+    panels = [
+        panel(rows, f"against {LABELS[axis]}", LABELS[axis], [({**BASE, axis: v}, width(v)) for v in values])
+        for axis, values in AXES.items()
+    ]
+    passed = [(how, float((how["examples"] or 50_000) * how["epochs"])) for how in WHOLE]
+    return panels_svg([*panels, panel(rows, "a minute, small, medium", "images x epochs", passed)])
+
+
+def width(value: Any) -> float:
+    """Where a value of an axis stands."""
+    return float(value["channels"] if isinstance(value, dict) else value)
+
+
+def panel(
+    rows: dict[str, dict[str, Any]], title: str, label: str, searches: list[tuple[dict[str, Any], float]]
+) -> Panel:
+    """The correlations of the searches that there are, from left to right."""
+    known = [(rows[name], x) for how, x in searches if (name := name_of(how)) in rows]
+    series = []
+    for signal in SIGNALS:
+        points = [interval([v for v in row["rho"][signal] if v is not None]) for row, _ in known]
+        series.append(Series(signal, [x for _, x in known], [mean for mean, _ in points], [half for _, half in points]))
+    return Panel(title, label, "rank correlation", series, log_x=True, kind="line")
 
 
 def main() -> None:
