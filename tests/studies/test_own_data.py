@@ -23,9 +23,12 @@ from nasight.errors import RequestError
 from nasight.own import OwnParts
 from nasight.reproducible import generator_for
 from nasight.searching import Progress
+from nasight.spaces import PlainSpace
 from nasight.studies import load_model
 from nasight.studies import report as write_report
 from nasight.studies.finding import with_test_part
+from nasight.studies.finding._boosting import train_boosting
+from nasight.training import Job, settings_for
 
 ROWS = 90
 CHANCE = np.random.default_rng(5)
@@ -111,6 +114,28 @@ def test_what_the_rows_set_aside_for_the_test_hold_does_not_change_what_is_learn
     assert before.table is not None
     assert after.table is not None
     assert [(c.values, c.flag) for c in after.table.columns] == [(c.values, c.flag) for c in before.table.columns]
+
+
+def test_a_class_with_a_single_row_is_learned_from_and_not_asked() -> None:
+    labels = np.where(SIDE, "sun", "rain").astype(object)
+    labels[7] = "hail"
+    found = with_test_part(load((X, labels)))
+    assert found.test_y is not None
+    assert "hail" in {found.classes[int(y)] for y in found.train_y}
+    assert "hail" not in {found.classes[int(y)] for y in found.test_y}
+    assert len(found.train_y) + len(found.test_y) == ROWS
+
+
+def test_gradient_boosting_learns_many_rows_of_which_one_is_alone_in_its_class() -> None:
+    rows = 10_400
+    y = np.arange(rows) % 2
+    y[5] = 2
+    x = np.random.default_rng(0).normal(size=(rows, 2)).astype(np.float32)
+    frame = pd.DataFrame({"a": x[:, 0] + y, "b": x[:, 1], "label": y})
+    data = with_test_part(load(frame, label="label", task="classes"))
+    settings = settings_for(PlainSpace(), "small", validation=0.01)
+    outcome = train_boosting(Job(PlainSpace(), PlainSpace().reference, data, settings, 0), 1)
+    assert outcome.accuracy > 50
 
 
 @pytest.mark.slow

@@ -244,7 +244,7 @@ def summary(answer: Answer) -> str:
         *([f"  page         {r['page']}"] if r.get("page") else []),
         *([f"  warning      it may only start fast: {r['shallow']}"] if r.get("shallow") else []),
         *([f"  target       {r['target']['says']}"] if r["target"].get("says") else []),
-        *([f"  note         {again}"] if (again := answer.repeated) else []),
+        *(f"  note         {text}" for text in answer.cautions),
         "",
         f"Use it: nasight predict {quote(str(r['run']))} FILES",
         *([] if reached else [f"Train it as meant: nasight train {quote(str(r['run']))}"]),

@@ -40,6 +40,7 @@ class PlanPart(File):
     size: dict[str, Size] = Field(default_factory=dict)
     search_rows: Size | None = None
     recipe_at: Count | None = None
+    judge_share: Annotated[float, Field(gt=0, lt=1)] = 0.25
 
 
 class SizePart(File):
@@ -70,6 +71,8 @@ KINDS: Mapping[str, TypeAdapter[Any]] = {
     "search": TypeAdapter(Count | Annotated[list[Size], Field(min_length=2, max_length=2)]),
     "size": TypeAdapter(SizePart),
     "epochs": TypeAdapter(Count),
+    "seeds": TypeAdapter(Annotated[int, Field(ge=2, le=100)]),
+    "failed": TypeAdapter(str),
     "places": TypeAdapter(Count),
     "spare": TypeAdapter(Count),
     "began": TypeAdapter(Seconds),

@@ -15,6 +15,7 @@ from nasight.searching._selection import Selection
 from nasight.searching._settings import SearchSettings, checked, read_settings, resolve
 from nasight.searching._stages import Stage
 from nasight.searching._step import SearchState, Step
+from nasight.searching._tally import Diverged
 from nasight.searching._units import read_count, read_milliseconds
 from nasight.searching.methods import METHODS, Method, Schedule, gaea, method_row, register
 
@@ -24,6 +25,7 @@ __all__ = [
     "PROTOCOLS",
     "PUBLISHED",
     "TRAIN_FREE",
+    "Diverged",
     "Interrupted",
     "Latency",
     "LogProbability",

@@ -58,3 +58,17 @@ def test_the_front_marks_points_that_no_smaller_one_beats() -> None:
     assert [(p.architecture, p.best) for p in front(points)] == [
         ("e", True), ("a", True), ("b", False), ("c", True), ("d", False),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rows", "apart", "decided"), [(2, 2, False), (40, 4, False), (40, 12, True), (1_000, 20, True)]
+)
+def test_a_few_rows_that_disagree_decide_nothing_however_alike_the_seeds_are(
+    rows: int, apart: int, decided: bool
+) -> None:
+    # All seeds agree on every row, and `apart` rows are right on one side alone. Exact test of 4 to 0: p = 0.125.
+    winner, baseline = np.ones(rows, dtype=bool), np.ones(rows, dtype=bool)
+    baseline[:apart] = False
+    found = difference([Outcome(100.0, winner)] * 3, [Outcome(100 * float(baseline.mean()), baseline)] * 3)
+    assert found.better is (True if decided else None)
+    assert found.mean == pytest.approx(100 * apart / rows)

@@ -18,12 +18,15 @@ from torch import nn
 
 import nasight
 from nasight.data import Dataset
-from nasight.errors import RequestError
+from nasight.errors import RequestError, RunError
+from nasight.searching import Diverged as SearchDiverged
 from nasight.spaces import PlainSpace, Space, load, multiply_adds
 from nasight.studies import Answer, trainable
-from nasight.studies.finding import Budget
-from nasight.studies.finding._finder import NOTHING, has_ended
+from nasight.studies.finding import Budget, Trainings
+from nasight.studies.finding._finder import NOTHING, add_budget, has_ended, legs
 from nasight.studies.finding._journal import Journal
+from nasight.studies.finding._workers import Searches, SearchRequest
+from nasight.training import Diverged, Job
 
 pytestmark = pytest.mark.slow
 TINY: dict[str, Any] = {"trainings": 26, "epochs": 1, "workers": 1}
@@ -154,8 +157,8 @@ def test_a_later_leg_keeps_the_front_of_the_earlier_one_and_says_that_the_test_p
     gain = sum(after[name].accuracy - before[name].accuracy for name in both) / len(both)
     for name in set(before) - set(raced):
         assert after[name].accuracy - before[name].accuracy == pytest.approx(gain)
-    assert answer.repeated is None
-    assert "has judged 2 answers of this find" in str(later.repeated)
+    assert answer.cautions == []
+    assert "has judged 2 answers of this find" in later.cautions[0]
     assert "The test part has judged 2 answers" in (copy / "report.html").read_text()
 
 
@@ -185,9 +188,101 @@ def test_the_reference_is_trained_although_searches_leave_one_of_its_options_out
     assert what.space.parse(what.arch) == what.space.reference
 
 
+def test_where_the_winner_diverges_in_the_end_the_next_best_is_trained(
+    few_digits: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, refused = Trainings._kept, list[str]()
+
+    def diverging(self: Trainings, job: Job, place: str) -> torch.Tensor:
+        text = job.space.format(job.arch)
+        if job.space.name == "nasbench201" and (not refused or text in refused):
+            refused.append(text)
+            raise Diverged("the loss became nan")
+        return kept(self, job, place)
+
+    monkeypatch.setattr(Trainings, "_kept", diverging)
+    found = nasight.find(few_digits, out=tmp_path / "a", **TINY)
+    assert refused
+    assert refused[0] not in (found.architecture, found.baseline["architecture"])
+    again = nasight.resume_find(found.path, data=few_digits)
+    assert again.result == found.result
+
+
+def test_a_full_disk_is_no_failure_of_a_candidate_and_the_find_goes_on_later(
+    few_digits: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: Trainings, job: Job, place: str) -> torch.Tensor:
+        raise RunError("cannot write: no space left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainings, "_kept", full)
+        with pytest.raises(RunError, match="no space left"):
+            nasight.find(few_digits, out=tmp_path / "a", **TINY)
+    assert not any(" judged=test " in key for key in Journal(tmp_path / "a"))
+    resumed = nasight.resume_find(tmp_path / "a", data=few_digits)
+    assert len(resumed.result["accuracies"]) == 3
+
+
+def test_a_search_that_diverges_proposes_nothing_and_is_not_tried_again(
+    few_digits: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search, tried = Searches._found, list[str]()
+
+    def diverging(self: Searches, request: SearchRequest) -> str:
+        tried.append(Path(request.out).name)
+        if tried[-1] == "0-0":
+            raise SearchDiverged("the loss became nan")
+        return search(self, request)
+
+    monkeypatch.setattr(Searches, "_found", diverging)
+    monkeypatch.setattr(Trainings, "_kept", lambda self, job, place: (_ for _ in ()).throw(RunError("stopped here")))
+    with pytest.raises(RunError, match="stopped here"):
+        nasight.find(few_digits, out=tmp_path / "a", **TINY)
+    assert tried == ["0-0", "0-1"]
+    monkeypatch.undo()
+    found = nasight.resume_find(tmp_path / "a", data=few_digits)
+    proposers = {line["proposed_by"] for line in found.result["race"]["lines"]}
+    assert "search 1" in proposers | {also for line in found.result["race"]["lines"] for also in line["also"]}
+    assert not (tmp_path / "a" / "searches" / "0-0").exists()
+
+
+def test_what_a_find_gets_besides_is_kept_only_when_nothing_is_in_the_way(
+    few_digits_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.py").write_text(MINE)
+    monkeypatch.chdir(tmp_path)
+    found = nasight.find(str(few_digits_file), space="mine.py:build", **TINY)
+    with pytest.raises(RequestError, match=r"mine\.py:build"):
+        nasight.resume_find(found.path, trainings=20)
+    assert legs(Journal(found.path)) == 1
+
+
+def test_more_time_before_the_answer_has_begun_is_time_of_the_same_leg(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    journal.put("budget 0", asdict(Budget(seconds=60.0)))
+    add_budget(journal, Budget(seconds=30.0, more=True))
+    assert (legs(journal), journal["budget 0"]["seconds"]) == (1, 90.0)
+    add_budget(journal, Budget(trainings=20, more=True))
+    assert (legs(journal), journal["budget 1"]["trainings"]) == (2, 20)
+    journal.put("epochs 1", 6)
+    add_budget(journal, Budget(seconds=30.0, more=True))
+    assert (legs(journal), journal["budget 2"]["seconds"]) == (3, 30.0)
+
+
+def test_a_page_that_a_kill_prevented_is_written_when_the_find_is_read_again(answer: Answer, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(answer.path, tmp_path / "copy"))
+    (copy / "report.html").unlink()
+    assert nasight.resume_find(copy).result == answer.result
+    assert "<html" in (copy / "report.html").read_text()
+
+
 def test_limits_hold_for_every_candidate(few_digits: Dataset, tmp_path: Path) -> None:
     found = nasight.find(few_digits, out=tmp_path / "a", max_params="30k", **TINY)
-    assert max(line["parameters"] for line in found.result["race"]["lines"]) <= 30_000
+    lines = found.result["race"]["lines"]
+    assert max(line["parameters"] for line in lines) <= 30_000
+    # The space's reference is larger than that, so another architecture stands for it, under its own name.
+    assert "reference" not in {line["proposed_by"] for line in lines}
+    assert "stand-in" in {line["proposed_by"] for line in lines if line["control"]}
 
 
 def test_a_baseline_that_is_slower_than_the_limit_does_not_run_along_and_that_is_said(

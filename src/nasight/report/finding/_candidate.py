@@ -20,6 +20,7 @@ PROPOSERS = {
     "mutation": "a leader of the race with one change",
     "an earlier leg": "a leader of an earlier leg",
     "reference": "the space's reference",
+    "stand-in": "the largest of some random architectures within the limits",
     "plain": "a plain network",
     "boosting": "gradient boosting (scikit-learn)",
     "baseline": "your baseline",

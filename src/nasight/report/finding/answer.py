@@ -95,8 +95,8 @@ class FoundValues:
     """Whether the training that is meant in the end was reached; None: the find's own is meant."""
     shallow: str | None = None
     """What to know of a winner whose cell is shallow."""
-    repeated: str | None = None
-    """What to know where the test part has judged before; None: it has not."""
+    cautions: Sequence[str] = ()
+    """What to know of the interval, a sentence each."""
 
     @property
     def same(self) -> bool:
@@ -247,7 +247,7 @@ TEMPLATE = """
     <h2>Take {{ values.taken.name }}</h2>
     {% if values.target %}<p class="note">Target: {{ values.target }}.</p>{% endif %}
     {% if values.shallow %}<p class="note">It may only start fast: {{ values.shallow }}.</p>{% endif %}
-    {% if values.repeated %}<p class="note">{{ values.repeated[:1]|upper }}{{ values.repeated[1:] }}.</p>{% endif %}
+    {% for text in values.cautions %}<p class="note">{{ text[:1]|upper }}{{ text[1:] }}.</p>{% endfor %}
     {% if values.warning %}<p class="note">{{ values.warning[:1]|upper }}{{ values.warning[1:] }}.</p>{% endif %}
     <p>{{ "It" if values.taken.parameters else "The best network" }} is trained:
     <span class="code">{{ values.trained }}</span>, the first of {{ values.taken.accuracies|length }}

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from statistics import mean
 from typing import Any
 
+import numpy as np
+
 from nasight.data import Units
 from nasight.errors import RunError
 from nasight.runs import RunFolder
 from nasight.studies.finding._answer import Difference, Point, carried_on, difference, front
 from nasight.studies.finding._leg import Leg, leg_seed
-from nasight.studies.finding._names import SPACE, shown, split_name
+from nasight.studies.finding._names import SPACE, STAND_IN, shown, split_name
 from nasight.studies.finding._plan import JUDGING, KEPT_EPOCH, PER_TRAINING, SEEDS, taught_rows
 from nasight.studies.finding._race import Agreement, Candidate, Outcome, Race
 from nasight.studies.finding._shallow import shallow_winner
@@ -25,42 +28,92 @@ ANSWERED = 0.88
 """The part of the last seconds that trainings take: the model, the page and the times of the front come after them."""
 
 
-def answer_seeds(seed: int, leg: int = 0) -> tuple[int, ...]:
+MOST_SEEDS = 10
+"""Where there is time for more than the longest trainings with the fewest seeds, there are up to so many."""
+
+
+def answer_seeds(seed: int, leg: int = 0, number: int = SEEDS) -> tuple[int, ...]:
     """The seeds with which a find of this seed trains winner and baseline in the end.
 
     >>> answer_seeds(0), answer_seeds(2)
     ((5000, 5001, 5002), (25000, 25001, 25002))
     """
-    return tuple(leg_seed(seed, leg) + FIRST_SEED + k for k in range(SEEDS))
+    return tuple(leg_seed(seed, leg) + FIRST_SEED + k for k in range(number))
+
+
+def makespan(costs: Sequence[float], workers: int) -> float:
+    """Seconds until all are done: each goes, in this order, to the worker that is free first.
+
+    >>> makespan([3.0, 3.0, 3.0, 1.0, 1.0, 1.0], 2), makespan([3.0, 3.0, 3.0, 1.0, 1.0, 1.0], 8)
+    (6.0, 3.0)
+    """
+    free = [0.0] * workers
+    for cost in costs:
+        heapq.heapreplace(free, free[0] + cost)
+    return max(free)
 
 
 def answer(leg: Leg, race: Race) -> dict[str, Any]:
     """Winner and baseline, trained alike with new seeds on all rows, and what the test part says of them."""
     ranked = race.ranked()
     # Where a larger network of the space is meant, what has but one size is nothing to compare with.
-    baseline = next(c for c in ranked if c.control and (not race.by_size or split_name(c.architecture)[0] == SPACE))
+    controls = [c for c in ranked if c.control and (not race.by_size or split_name(c.architecture)[0] == SPACE)]
     networks = [c for c in ranked if split_name(c.architecture)[0] != BOOSTING]
-    winner = next((c for c in networks if not c.control and c.architecture not in race.left), networks[0])
-    epochs = int(leg.decide("epochs", lambda: _affordable_epochs(leg, race, winner, baseline)))
-    sides = {}
+    winners = [c for c in networks if not c.control and c.architecture not in race.left] or networks
+    while controls and winners:
+        baseline, winner = controls[0], winners[0]
+        epochs, seeds = _decided(leg, race, winner, baseline)
+        requests, sides = _trained(leg, race, (winner, baseline), epochs, seeds)
+        failed = [name for name, outcomes in sides.items() if any(o is None for o in outcomes)]
+        if not failed:
+            found = {name: [o for o in outcomes if o is not None] for name, outcomes in sides.items()}
+            return _compared(leg, race, winner, baseline, found, requests, epochs)
+        # What ended on short schedules can still diverge on the longest: the next best is taken in its place.
+        controls = [c for c in controls if c.architecture not in failed]
+        winners = [c for c in winners if c.architecture not in failed]
+    raise RunError(
+        f"no training of {leg.plan.epochs} epochs ended: all diverged; the race is kept in {leg.f.folder.path}"
+    )
+
+
+def _decided(leg: Leg, race: Race, winner: Candidate, baseline: Candidate) -> tuple[int, int]:
+    """Epochs and seeds, decided once in a leg."""
+    if f"epochs {leg.number}" not in leg.journal:
+        epochs, seeds = _affordable(leg, race, winner, baseline)
+        leg.journal.put(f"seeds {leg.number}", seeds)
+        leg.journal.put(f"epochs {leg.number}", epochs)
+    # A find of an earlier version kept no seeds: it had the fewest.
+    return int(leg.journal[f"epochs {leg.number}"]), int(leg.journal.get(f"seeds {leg.number}", SEEDS))
+
+
+def _trained(
+    leg: Leg, race: Race, sides: Sequence[Candidate], epochs: int, seeds: int
+) -> tuple[dict[str, list[Request]], dict[str, list[Outcome | None]]]:
+    """The trainings of both sides, and their outcomes."""
     requests = {
         c.architecture: [
             leg.request(*split_name(c.architecture), epochs, seed, leg.recipe, final=True)
-            for seed in answer_seeds(leg.s.seed, leg.number)
+            for seed in answer_seeds(leg.s.seed, leg.number, seeds)
         ]
-        for c in (winner, baseline)
+        for c in sides
     }
     # The slower ones first, so that no process is left with a long one in the end.
     slower = sorted(requests, key=lambda name: -_seconds(race, name))
     flat = [request for name in slower for request in requests[name]]
     outcomes = dict(zip((r.key() for r in flat), leg.f.workers.train(flat), strict=True))
-    for name, asked in requests.items():
-        found = [outcomes[r.key()] for r in asked]
-        if any(o is None for o in found):
-            raise RunError(
-                f"a training of {name} with {epochs} epochs diverged; the race is kept in {leg.f.folder.path}"
-            )
-        sides[name] = [o for o in found if o is not None]
+    return requests, {name: [outcomes[r.key()] for r in asked] for name, asked in requests.items()}
+
+
+def _compared(
+    leg: Leg,
+    race: Race,
+    winner: Candidate,
+    baseline: Candidate,
+    sides: Mapping[str, Sequence[Outcome]],
+    requests: Mapping[str, Sequence[Request]],
+    epochs: int,
+) -> dict[str, Any]:
+    """The difference of both, and what to take."""
     same = winner.architecture == baseline.architecture
     apart = (
         Difference(0.0, 0.0, 0.0, leg.s.level)
@@ -78,21 +131,27 @@ def _seconds(race: Race, architecture: str) -> float:
     return mean(o.seconds for e, o in race.outcomes.items() if (e.architecture, e.rung) == (architecture, race.rung))
 
 
-def _affordable_epochs(leg: Leg, race: Race, winner: Candidate, baseline: Candidate) -> int:
-    """The longest trainings of both that the rest of the budget allows."""
+def _affordable(leg: Leg, race: Race, winner: Candidate, baseline: Candidate) -> tuple[int, int]:
+    """Epochs and seeds of the trainings of both: the longest for which there is time, then as many as there is."""
     if leg.budget.seconds is None:
-        return leg.plan.epochs
+        return leg.plan.epochs, SEEDS
     last = race.rung
-    took = [_seconds(race, c.architecture) for c in (winner, baseline)]
+    took = sorted((_seconds(race, c.architecture) for c in (winner, baseline)), reverse=True)
     # More rows learn now: those of the whole plan, and those that judged.
     passes = leg.passes(leg.plan.rungs[last], leg.plan.rows(last))
     per_row = [max(t - PER_TRAINING, 0.3 * t) / passes for t in took]
-    epoch = sum(leg.plan.examples * each + KEPT_EPOCH for each in per_row)
-    tested = sum(JUDGING * leg.tests * each for each in per_row)
-    rounds = math.ceil(2 * SEEDS / leg.f.count) / (2 * SEEDS)
-    usable = ANSWERED * leg.left() - rounds * SEEDS * (2 * PER_TRAINING + tested)
-    most = 2 * leg.plan.epochs if leg.epochs is None else leg.epochs
-    return max(leg.plan.rungs[0], min(most, int(usable / (rounds * SEEDS * epoch))))
+    usable = ANSWERED * leg.left()
+
+    def fits(epochs: int, seeds: int) -> bool:
+        learned = epochs * leg.plan.examples + JUDGING * leg.tests
+        costs = [learned * each + epochs * KEPT_EPOCH + PER_TRAINING for each in per_row for _ in range(seeds)]
+        return makespan(costs, leg.f.count) <= usable
+
+    least, most = leg.plan.rungs[0], 2 * leg.plan.epochs if leg.epochs is None else leg.epochs
+    epochs = max((e for e in range(least, most + 1) if fits(e, SEEDS)), default=least)
+    if epochs < most:
+        return epochs, SEEDS
+    return epochs, max((n for n in range(SEEDS, MOST_SEEDS + 1) if fits(epochs, n)), default=SEEDS)
 
 
 def _result(
@@ -137,6 +196,7 @@ def _result(
         "difference": apart.mean,
         "interval": [apart.low, apart.high],
         "level": apart.level,
+        "rows_vary": _rows_vary(sides),
         "better": better,
         "take": shown(winner if better else baseline),
         "trained": trained,
@@ -162,6 +222,12 @@ def _result(
     return {**result, "sentence": sentence(result)}
 
 
+def _rows_vary(sides: Mapping[str, Sequence[Outcome]]) -> bool:
+    """Whether rows have scores of their own; a metric of one's own may give one number for all of them."""
+    rows = [o.right for found in sides.values() for o in found if o.right is not None]
+    return any(right.dtype == bool or len(right) == 1 or float(np.ptp(right)) > 0 for right in rows)
+
+
 def _target(leg: Leg, race: Race, epochs: int) -> dict[str, Any]:
     """The training that was meant, whether the answer was decided by it, and if not, by what."""
     decided = {"epochs": epochs, "size": dict(leg.f.size), "examples": leg.plan.examples}
@@ -170,24 +236,28 @@ def _target(leg: Leg, race: Race, epochs: int) -> dict[str, Any]:
     meant = {"epochs": leg.space.train_settings[leg.s.target].get("epochs"), "size": leg.f.limit_size}
     reached = leg.epochs == epochs and leg.plan.examples == len(leg.data.train_y)
     target = {"preset": leg.s.target, **meant, "decided_at": decided, "reached": reached}
-    return {**target, "says": _target_text(target, race.agreements)}
+    return {**target, "says": _target_text(target, race.agreements, by_size=race.by_size)}
 
 
-def _target_text(target: Mapping[str, Any], agreements: Sequence[Agreement]) -> str:
+def _target_text(target: Mapping[str, Any], agreements: Sequence[Agreement], *, by_size: bool) -> str:
     """Whether the target was reached; else what decided, and how well such trainings agree with each other."""
 
     def training(of: Mapping[str, Any]) -> str:
         return ", ".join([f"{of['epochs']} epochs", *(f"{name} {value}" for name, value in of["size"].items())])
 
     if target["reached"]:
-        return f"the preset {target['preset']} was trained as it is meant ({training(target)})"
+        return (
+            f"networks of the preset {target['preset']} were trained for as long as it is meant ({training(target)}), "
+            "with the recipe of this find; its other settings are those of nasight train"
+        )
     told = "there was time for one length only, so nobody knows how well they predict longer ones"
     if agreements:
         last = agreements[-1]
         told = f"shorter ones agree with the longest of the race at tau {last.tau:.2f} ({last.candidates} candidates)"
+    size = ", and in the race size as much as accuracy" if by_size else ""
     return (
         f"the preset {target['preset']} ({training(target)}) was not reached: trainings of "
-        f"{training(target['decided_at'])} decided, and in the race size as much as accuracy; {told}"
+        f"{training(target['decided_at'])} decided{size}; {told}"
     )
 
 
@@ -263,6 +333,7 @@ def sentence(result: Mapping[str, Any]) -> str:
     ends = f"{units.number(low)} to {units.number(high)} at {level}"
     name = {
         "reference": "the space's reference",
+        STAND_IN: "the largest of some random architectures within the limits (the space's reference is not)",
         "plain": "a plain network",
         "baseline": "your baseline",
         BOOSTING: "gradient boosting (scikit-learn)",

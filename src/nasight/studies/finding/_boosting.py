@@ -22,7 +22,7 @@ def train_boosting(job: Job, number: int) -> Outcome:
     """scikit-learn's histogram gradient boosting with its usual settings, on the rows of a job; `number` of threads.
 
     It learns from the numbers that networks get: categories as 0 and 1, missing values filled and flagged. The seed
-    decides what early stopping, which begins at 10,000 rows, holds back.
+    decides what early stopping, which begins at 10,000 rows, holds back; there is none where a class has a single row.
     """
     start, data = time.perf_counter(), job.data
     rows, held_out, _ = parts(data, job.settings)
@@ -33,8 +33,9 @@ def train_boosting(job: Job, number: int) -> Outcome:
     assert judge_x is not None
     assert judge_y is not None
     with threads(number):
-        model = _model(data.task, job.seed, job.settings.class_weights)
         labels = data.train_y[learned].numpy()
+        alone = data.task.kind == "classes" and bool((np.bincount(labels)[np.unique(labels)] < 2).any())
+        model = _model(data.task, job.seed, job.settings.class_weights, "auto" if not alone else False)
         model.fit(take(data.train_x, learned).numpy(), labels[:, 0] if _one_number(data) else labels)
         outputs = _outputs(model, data, judge_x.numpy())
     scores = job.task.rows(outputs, judge_y)
@@ -45,12 +46,14 @@ def _one_number(data: Dataset) -> bool:
     return data.task.kind == "numbers" and data.n_classes == 1
 
 
-def _model(task: Task, seed: int, class_weights: str | None) -> Any:
+def _model(task: Task, seed: int, class_weights: str | None, early_stopping: str | bool = "auto") -> Any:
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
     from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
 
     if task.kind == "classes":
-        return HistGradientBoostingClassifier(random_state=seed, class_weight=class_weights)
+        return HistGradientBoostingClassifier(
+            random_state=seed, class_weight=class_weights, early_stopping=early_stopping
+        )
     if task.kind == "labels":
         return MultiOutputClassifier(HistGradientBoostingClassifier(random_state=seed))
     one = HistGradientBoostingRegressor(random_state=seed)

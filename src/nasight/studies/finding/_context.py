@@ -44,13 +44,14 @@ class Context:
         progress: Event | None,
         own: OwnParts | None = None,
         sent: SentData | None = None,
+        began: float | None = None,
     ) -> None:
         self.own, self.sent = own or OwnParts(), sent
         """`sent` is for an executor on other machines: where they find the data."""
         self.task = data.task.with_own(self.own.loss, self.own.metric)
         self.folder, self.journal, self.s, self.space, self.data = folder, journal, settings, space, data
         self.executor, self.tell = executor, progress or silent
-        self.clock = Clock(journal)
+        self.clock = Clock(journal, began)
         whole = space
         if space.reference not in space and settings.space != "module":
             # The reference has an option that is not searched; the space with its own options has it.
@@ -86,6 +87,7 @@ class Context:
     def open(self, stack: ExitStack) -> None:
         """Take the folder's lock and start the processes; both end with the stack."""
         stack.enter_context(self.folder.writing())
+        self.journal.read()  # what another process has written until it gave the lock away
         data = self.sent or stack.enter_context(shared(self.data))
         s = self.s
         self.trainings = Trainings(

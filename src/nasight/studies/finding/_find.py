@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import asdict, replace
@@ -24,9 +25,10 @@ from nasight.studies._folder_name import folder_name
 from nasight.studies.finding._answer import Answer
 from nasight.studies.finding._budget import Budget, read_budget
 from nasight.studies.finding._context import Context, Event
-from nasight.studies.finding._finder import has_ended, legs, run_find
+from nasight.studies.finding._finder import has_ended, run_find
 from nasight.studies.finding._journal import Journal
 from nasight.studies.finding._names import OWN, SPACE
+from nasight.studies.finding._page import find_page
 from nasight.studies.finding._settings import FindSettings, read_shares, with_test_part
 
 DEFAULT_SPACES = ("nasbench201", "mlp")
@@ -101,6 +103,7 @@ def find(
         for random changes of images, such as "shift,flip" (by default those that help the baseline), and `metric`
         a name such as "balanced accuracy". What cannot be sent to other processes lets the find run in this one.
     """
+    began = time.monotonic()
     own = OwnParts(loss, metric, optimizer, None if isinstance(augment, str) else augment)
     limit = read_budget(budget, trainings)
     _check_numbers(workers, level, epochs, limit)
@@ -147,7 +150,8 @@ def find(
     journal = Journal(folder.path)
     journal.put("budget 0", asdict(limit))
     try:
-        return run_find(Context(folder, journal, settings, found, dataset, baseline, executor, progress, own, sent))
+        f = Context(folder, journal, settings, found, dataset, baseline, executor, progress, own, sent, began)
+        return run_find(f)
     except RequestError:
         if not any(key.startswith("training ") for key in journal):
             # Nothing was trained: there is nothing to resume.
@@ -211,6 +215,7 @@ def resume_find(
     Code in a file is named again too, as "FILE.py:NAME": a folder alone does not make it run. It goes on on the device
     that it began on, or on `device`, with as many processes as before, or with `workers`.
     """
+    began = time.monotonic()
     if workers is not None and workers < 1:
         raise RequestError(f"there must be at least 1 worker, got {workers}")
     folder = RunFolder.open(out, kind="find")
@@ -218,14 +223,14 @@ def resume_find(
         settings = FindSettings(**folder.about["settings"])
     except (KeyError, TypeError) as error:
         raise RequestError(f"{folder.path}/run.json is damaged: {error}") from error
-    journal = Journal(folder.path)
+    journal, more = Journal(folder.path), None
     if budget is not None or trainings is not None:
         more = read_budget(budget, trainings)
         if trainings is None and not more.more:
             raise RequestError(f"the find in {folder.path} is there: what it gets besides is written +{budget}")
-        journal.put(f"budget {legs(journal)}", asdict(replace(more, more=True)))
+        more = replace(more, more=True)
     elif folder.result is not None and has_ended(folder.result, journal):
-        return Answer(folder.path, space=_own_space(folder.result, space, baseline))
+        return _read_again(folder, _own_space(folder.result, space, baseline))
     settings = _on_device(settings, device, progress)
     settings = replace(settings, workers=workers or getattr(executor, "workers", None) or settings.workers)
     if space is None and settings.space == "module":
@@ -242,7 +247,16 @@ def resume_find(
     dataset, sent = with_test_part(loaded), _sent(loaded, executor)
     own = (own or OwnParts()).again(about, f"the find in {folder.path}")
     compared = settings.baseline if baseline is None or isinstance(baseline, str) else baseline
-    return run_find(Context(folder, journal, settings, found, dataset, compared, executor, progress, own, sent))
+    f = Context(folder, journal, settings, found, dataset, compared, executor, progress, own, sent, began)
+    return run_find(f, more)
+
+
+def _read_again(folder: RunFolder, space: Space | None) -> Answer:
+    """The answer of a find that has ended; its page is written again if a kill came before it was."""
+    answer, page = Answer(folder.path, space=space), folder.path / "report.html"
+    if not page.is_file() or page.stat().st_mtime < (folder.path / "result.json").stat().st_mtime:
+        find_page(answer, space=space)
+    return answer
 
 
 def _own_space(result: Mapping[str, Any], space: Any, baseline: Any) -> Space | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from shlex import quote
 from typing import Any
 
@@ -31,10 +31,10 @@ NOTHING = Budget()
 """In place of a budget that was too small."""
 
 
-def run_find(f: Context) -> Answer:
-    """All legs, and the result of the last one; what an interrupt leaves is resumed later."""
+def run_find(f: Context, more: Budget | None = None) -> Answer:
+    """All legs, and the result of the last one, with `more` time or trainings; what an interrupt leaves is resumed."""
     try:
-        return _run(f)
+        return _run(f, more)
     except KeyboardInterrupt:
         raise Interrupted(f"stopped; resume with: nasight find --resume {quote(str(f.folder.path))}") from None
 
@@ -50,9 +50,24 @@ def has_ended(result: Mapping[str, Any], journal: Journal) -> bool:
     return not worth or result.get("legs", 1) == worth[-1] + 1
 
 
-def _run(f: Context) -> Answer:
+def add_budget(journal: Journal, more: Budget) -> None:
+    """Give a find more: another leg, or more time for the last one where its answer has not begun.
+
+    So the test part judges no answer that nobody has seen.
+    """
+    last = legs(journal) - 1
+    budget = Budget(**journal[f"budget {last}"])
+    if f"epochs {last}" not in journal and budget.seconds is not None and more.seconds is not None:
+        journal.put(f"budget {last}", asdict(replace(budget, seconds=budget.seconds + more.seconds)))
+    else:
+        journal.put(f"budget {last + 1}", asdict(more))
+
+
+def _run(f: Context, more: Budget | None) -> Answer:
     with ExitStack() as stack:
         f.open(stack)
+        if more is not None:
+            add_budget(f.journal, more)
         previous: LegResult | None = None
         leg = 0
         while f"budget {leg}" in f.journal:
@@ -63,7 +78,7 @@ def _run(f: Context) -> Answer:
         if previous is None:
             raise RequestError(f"the find in {f.folder.path} never had a budget that was enough")
         _write_model(f, previous.result)
-        result = {**previous.result, "page": str(f.folder.path / "report.html")}
+        result = {**previous.result, "page": str(f.folder.path / "report.html"), "seconds": round(f.clock(), 2)}
         f.folder.write_result(result)
         find_page(Answer(f.folder.path), space=f.space)
         f.tell("answer", result)

@@ -26,6 +26,10 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         self.path = folder / NAME
         self._values: dict[str, Any] = {}
+        self.read()
+
+    def read(self) -> None:
+        """Take what the file holds now."""
         if self.path.exists():
             rows = read_lines(self.path, lambda value, what: checked_object(value, JournalLine, what))
             self._values = {row["key"]: row["value"] for row in rows}

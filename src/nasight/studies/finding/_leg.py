@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -11,10 +12,20 @@ from typing import Any
 from nasight.architecture import Architecture
 from nasight.errors import RequestError
 from nasight.reproducible import generator_for
+from nasight.searching import Latency
 from nasight.studies.finding._budget import Budget
 from nasight.studies.finding._context import Context
 from nasight.studies.finding._names import SPACE
-from nasight.studies.finding._plan import JUDGE_SHARE, JUDGING, PER_TRAINING, Plan, taught_rows
+from nasight.studies.finding._plan import (
+    FEWEST_PLACES,
+    JUDGE_SHARE,
+    JUDGING,
+    PER_TRAINING,
+    Plan,
+    rung_share,
+    taught_rows,
+    waves,
+)
 from nasight.studies.finding._propose import Proposal, at_random
 from nasight.studies.finding._race import Candidate, Race
 from nasight.studies.finding._speed import pace
@@ -112,14 +123,30 @@ class Leg:
         )
 
     def reference(self) -> str:
-        """The architecture a person would take, or, where it is over a limit, the largest one within it."""
+        """The architecture a person would take, or, where it is over a limit, the largest of some within it.
+
+        All legs of a find have the same one.
+        """
         if self.f.allowed(self.space.reference):
             return self.space.format(self.space.reference)
-        drawn = at_random(self.space, self.f.allowed, 20, generator_for(self.seed, "reference"), self.f.tries)
+        chance = generator_for(leg_seed(self.s.seed), "reference")
+        drawn = at_random(self.space, self.f.allowed, 20, chance, self.f.tries)
         light = [Proposal(a, "lightest") for a in self.space.lightest() if self.f.allowed(a)]
         if not drawn and not light:
             raise RequestError("no architecture of this space was found within the limits")
         return self.space.format(max((*drawn, *light), key=lambda p: self.f.counts(p.architecture)).architecture)
+
+    def timing(self) -> float:
+        """Seconds that it takes to time an architecture."""
+
+        def measure() -> float:
+            space = self.f.trainings.space(SPACE)
+            latency = Latency(space, self.data.inputs, self.data.n_classes, self.f.limit_size)
+            start = time.perf_counter()
+            latency(space.reference)
+            return round(time.perf_counter() - start, 4)
+
+        return max(1e-3, float(self.decide("timing", measure)))
 
     def candidate(self, key: str, architecture: str, by: str, *, control: bool = False) -> Candidate:
         name = architecture if key == SPACE else f"{key}:"
@@ -131,20 +158,22 @@ class Leg:
 
     def affordable(self, race: Race, rung: int) -> int:
         """How many candidates a rung has time for: what is left until the answer's share, divided between rungs."""
-        planned = self.plan.places[rung]
+        planned, count = self.plan.places[rung], self.f.count
         if self.budget.seconds is None:
             return planned
-        time = (self.until("race") - 0.5) / (len(self.plan.rungs) - rung)
-        each = self.rung_seconds(rung)
-        controls = sum(c.control for c in race.candidates.values()) * (race.seeds if rung == 0 else 1)
-        return max(0, min(4 * planned, int(time * self.f.count / each) - controls))
+        controls = sum(c.control for c in race.candidates.values())
+        beside = [controls * (race.seeds if i == 0 else 1) for i in range(len(self.plan.rungs))]
+        each = [self.rung_seconds(i) for i in range(len(self.plan.rungs))]
+        least = [waves(FEWEST_PLACES + b, count) * seconds for b, seconds in zip(beside, each, strict=True)]
+        time = rung_share(self.until("race") - 0.5, least[rung:])
+        return max(0, min(4 * planned, int(time / each[rung]) * count - beside[rung]))
 
     def spare(self, rung: int) -> int:
         """How many more candidates a rung may have where the one before it said nothing: the answer lends the time."""
         if self.budget.seconds is None:
             return 0
         lent = LENT * self.s.all_shares["answer"] * float(self.journal[f"planned {self.number}"])
-        return int(lent * self.f.count / self.rung_seconds(rung))
+        return int(lent / self.rung_seconds(rung)) * self.f.count
 
     def rung_seconds(self, rung: int) -> float:
         """Seconds of a training on a rung."""
@@ -184,11 +213,15 @@ class Leg:
         for proposal in proposals:
             queues.setdefault(proposal.by.split(" ")[0], []).append(proposal)
         forms: dict[str, Candidate] = {}
+        reference = self.reference()
+        taken = self.space.canonical(self.read(reference))
         while any(queues.values()) and len(forms) < number:
             for queue in queues.values():
                 if queue and len(forms) < number:
                     proposal = queue.pop(0)
                     form = self.space.canonical(proposal.architecture)
+                    if form == taken and self.space.format(proposal.architecture) != reference:
+                        continue  # it is the reference, written otherwise
                     if form not in forms:
                         text = self.space.format(proposal.architecture)
                         forms[form] = self.candidate(SPACE, text, proposal.by)

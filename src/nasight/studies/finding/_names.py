@@ -8,6 +8,9 @@ from nasight.studies.finding._work import BOOSTING
 SPACE, PLAIN, OWN = "space", "plain", "baseline"
 """Keys of the spaces that candidates come from."""
 
+STAND_IN = "stand-in"
+"""Who proposed the control that stands for a reference beyond the limits."""
+
 
 def split_name(name: str) -> tuple[str, str]:
     """The key of a candidate's space, and its architecture there.

@@ -96,7 +96,7 @@ def _answer(find: FinishedFind) -> FoundValues:
         warning=majority_warning(result.get("figures") or {}),
         target=result["target"].get("says"),
         shallow=result.get("shallow"),
-        repeated=find.answer.repeated,
+        cautions=find.answer.cautions,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from nasight.errors import RequestError
@@ -14,10 +15,11 @@ SHARES: Mapping[str, float] = {"recipe": 0.12, "propose": 0.20, "race": 0.38, "a
 """The parts of the budget, as shares."""
 SEEDS = 3
 """How often winner and baseline are trained for the answer."""
-GRID = 7
-"""Trainings by which the recipe is chosen, each as long as a rung before the last."""
+GRID_STEPS = (3, 2, 2)
+"""Trainings by which the recipe is chosen, one group after the other: random changes, learning rate, weight decay."""
+GRID = sum(GRID_STEPS)
 TOLERATED = 1.3
-"""The recipe's trainings may take so many times its share, before shorter ones are taken."""
+"""The trainings of the recipe may take so many times its share, before shorter ones are taken."""
 FEWEST_EPOCHS, MOST_EPOCHS = 6, 100
 FEWEST_ROWS = 400
 LEAST_RUNG = 6
@@ -198,7 +200,7 @@ class _Planner:
 
     @property
     def least_rows(self) -> int:
-        return min(self.rows, max(FEWEST_ROWS, 20 * self.classes))
+        return least_rows(self.rows, self.classes)
 
     @property
     def least_training(self) -> float:
@@ -212,44 +214,117 @@ class _Planner:
 
     def plan(self, seconds: float, each: float) -> Plan:
         """The plan for trainings of the answer that take so many seconds each."""
-        work, row = self.workers * SLACK * seconds, self.speed.train  # seconds of one process
+        usable, row = SLACK * seconds, self.speed.train
         examples = min(self.rows, max(self.least_rows, int((each / FEWEST_EPOCHS - KEPT_EPOCH) / row)))
         epochs = max(FEWEST_EPOCHS, min(self.most_epochs, int(each / (examples * row + KEPT_EPOCH))))
         judges = judge_share(self.rows, examples)
         taught = taught_rows(self.rows, examples, judges)
         rungs, rung_rows = _rungs(epochs, taught, min(taught, self.least_rows))
         judging = JUDGING * judges * self.rows
-        costs = [(e * r + judging) * row + PER_TRAINING for e, r in zip(rungs, rung_rows, strict=True)]
-        race = self.shares["race"] * work
-        beside = [CONTROLS * (2 if i == 0 else 1) for i in range(len(rungs))]
-        # A rung that has no time for two candidates besides the controls is left out, the longest first.
-        fewest = [(FEWEST_PLACES + c) * cost for c, cost in zip(beside, costs, strict=True)]
-        count = max((n for n in range(1, len(rungs) + 1) if sum(fewest[:n]) <= TOLERATED * race), default=1)
-        rungs, rung_rows, costs, beside = rungs[:count], rung_rows[:count], costs[:count], beside[:count]
-        # Every rung gets the same share of the race.
-        counts = [race / count / cost - c for cost, c in zip(costs, beside, strict=True)]
-        places = tuple(max(FEWEST_PLACES, min(MOST_PLACES // NARROWING**i, int(n))) for i, n in enumerate(counts))
+        costs = tuple((e * r + judging) * row + PER_TRAINING for e, r in zip(rungs, rung_rows, strict=True))
+        kept, places = self._race(costs, self.shares["race"] * usable)
+        rungs, rung_rows = tuple(rungs[i] for i in kept), tuple(rung_rows[i] for i in kept)
+        costs = tuple(costs[i] for i in kept)
         searches = self.workers if seconds < 1_800 else 2 * self.workers
-        propose, search, score = self.shares["propose"] * work, self.speed.search, self.speed.score
-        search_epochs, search_rows = search_length(0.8 * propose / searches / search, examples, self.least_rows)
-        scored = max(0, min(1_000, int(0.2 * propose / max(score, 1e-6))))
-        recipe = _recipe_rung(costs, TOLERATED * self.shares["recipe"] * work)
+        propose, search, score = self.shares["propose"] * usable, self.speed.search, self.speed.score
+        passes = 0.8 * propose / waves(searches, self.workers) / search
+        search_epochs, search_rows = search_length(passes, examples, self.least_rows)
+        scored = max(0, min(1_000, int(0.2 * propose * self.workers / max(score, 1e-6))))
+        tuning = sum(waves(n, self.workers) for n in GRID_STEPS)
+        recipe = _recipe_rung(costs, TOLERATED * self.shares["recipe"] * usable / tuning)
         answer = epochs * (examples * row + KEPT_EPOCH) + PER_TRAINING + self.testing
         expected = {
-            "recipe": GRID * costs[recipe] / self.workers,
-            "propose": (searches * search_epochs * search_rows * search + scored * score) / self.workers,
-            "race": sum((n + c) * cost for n, c, cost in zip(places, beside, costs, strict=True)) / self.workers,
-            "answer": 2 * SEEDS * answer / self.workers,
+            "recipe": tuning * costs[recipe],
+            "propose": waves(searches, self.workers) * search_epochs * search_rows * search
+            + scored * score / self.workers,
+            "race": sum(self._rung_seconds(i, n, costs[i]) for i, n in enumerate(places)),
+            "answer": waves(2 * SEEDS, self.workers) * answer,
         }
         return Plan(
             examples, epochs, rungs, places, searches, search_epochs, scored, rungs[recipe], expected, rung_rows,
             search_rows=search_rows, recipe_at=recipe, judge_share=judges,
         )  # fmt: skip
 
+    def _rung_seconds(self, rung: int, places: int, cost: float) -> float:
+        """What a rung takes: so many candidates, and the controls beside them."""
+        return waves(places + _beside(rung), self.workers) * cost
+
+    def _race(self, costs: Sequence[float], seconds: float) -> tuple[list[int], tuple[int, ...]]:
+        """The rungs of a race that takes so many seconds, and the candidates of each.
+
+        The longest rung is left out where there is no time for it, or none for more candidates before it; one in the
+        middle where as many would go on as there are.
+        """
+        kept = list(range(len(costs)))
+        while len(kept) > 1:
+            chosen = [costs[i] for i in kept]
+            if sum(self._least(chosen)) <= seconds:
+                places = self._places(chosen, seconds)
+                flat = next((k for k, (a, b) in enumerate(pairwise(places)) if a <= b), None)
+                if flat is None:
+                    return kept, places
+                del kept[flat or -1]
+            else:
+                kept.pop()
+        return kept, self._places([costs[i] for i in kept], seconds)
+
+    def _least(self, costs: Sequence[float]) -> list[float]:
+        """What every rung takes with the fewest candidates."""
+        return [self._rung_seconds(i, FEWEST_PLACES, cost) for i, cost in enumerate(costs)]
+
+    def _places(self, costs: Sequence[float], seconds: float) -> tuple[int, ...]:
+        """Candidates of every rung in these seconds, the fewest at least."""
+        left, least, found = seconds, self._least(costs), list[int]()
+        for rung, cost in enumerate(costs):
+            time = rung_share(left, least[rung:])
+            fitting = max(FEWEST_PLACES, int(time / cost) * self.workers - _beside(rung))
+            found.append(min(MOST_PLACES // NARROWING**rung, fitting))
+            left -= self._rung_seconds(rung, found[-1], cost)
+        return tuple(found)
+
+
+def _beside(rung: int) -> int:
+    """Trainings of the controls on a rung."""
+    return CONTROLS * (2 if rung == 0 else 1)
+
+
+def least_rows(rows: int, classes: int) -> int:
+    """Rows that a training or a search learns from at least."""
+    return min(rows, max(FEWEST_ROWS, 20 * classes))
+
+
+def waves(trainings: int, workers: int) -> int:
+    """How often so many workers train one after the other.
+
+    >>> waves(6, 2), waves(6, 4), waves(6, 64)
+    (3, 2, 1)
+    """
+    return math.ceil(trainings / workers)
+
+
+def rung_share(left: float, least: Sequence[float]) -> float:
+    """Seconds of a rung, of those that are left for it and the longer ones after it.
+
+    Parameters
+    ----------
+    left : for all of them.
+    least : what this rung and each after it takes with the fewest candidates.
+
+    All have the same share, unless a longer one needs more: then those before it have less. A rung for which there is
+    no time whatever the others take is not counted.
+
+    >>> rung_share(90.0, [10.0, 20.0, 30.0]), rung_share(90.0, [10.0, 20.0, 50.0]), rung_share(90.0, [10.0, 90.0])
+    (30.0, 20.0, 90.0)
+    """
+    later = list(least[1:])
+    while later and left - sum(later) < least[0]:
+        later.pop()
+    return min(left / (len(later) + 1), left - sum(later))
+
 
 def _recipe_rung(costs: Sequence[float], seconds: float) -> int:
-    """The longest rung whose trainings the recipe has time for; the shortest where it has time for none."""
-    fitting = (rung for rung in range(len(costs) - 1, 0, -1) if GRID * costs[rung] <= seconds)
+    """The longest rung of which a training takes at most so many seconds; the shortest where none does."""
+    fitting = (rung for rung in range(len(costs) - 1, 0, -1) if costs[rung] <= seconds)
     return next(fitting, 0)
 
 
@@ -266,8 +341,8 @@ def search_length(passes: float, rows: int, least_rows: int, most_epochs: int = 
 
 
 def training_seconds(seconds: float, workers: int, share: float) -> float:
-    """Seconds of one process for each training of the answer, of a budget of which it has this share."""
-    return share * workers * SLACK * seconds / (2 * SEEDS) - PER_TRAINING
+    """Seconds for each training of the answer, of a budget of which it has this share."""
+    return share * SLACK * seconds / waves(2 * SEEDS, workers) - PER_TRAINING
 
 
 def _rungs(epochs: int, rows: int, least_rows: int) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -10,7 +10,7 @@ from nasight.reproducible import generator_for
 from nasight.searching import Run, method_row
 from nasight.studies._explain import explain
 from nasight.studies.finding._leg import Leg
-from nasight.studies.finding._plan import FEWEST_PLACES, FEWEST_ROWS, Speed, rung_text, search_length
+from nasight.studies.finding._plan import FEWEST_PLACES, Speed, least_rows, rung_text, search_length
 from nasight.studies.finding._propose import (
     Proposal,
     at_random,
@@ -24,6 +24,8 @@ from nasight.studies.finding._workers import SearchRequest
 
 # Shares of the first rung's places that each proposer may fill.
 LIKELIEST, RIVALS, SCORED, RANDOM, MUTATED = 0.35, 0.15, 0.05, 0.1, 0.2
+TIMED = 0.3
+"""The part of the rest of the proposals' time in which drawn architectures may be timed."""
 SEARCHED = 0.7
 """The part of the proposals' time that searches take."""
 MOST_JUDGED, JUDGING_SECONDS = 30, 600.0
@@ -93,7 +95,8 @@ def _search_length(leg: Leg) -> tuple[int, int]:
     pace = max(0.5, leg.row_seconds() / speed.train)
     time = SEARCHED * leg.until("propose") * leg.f.count / leg.plan.searches
     passes = max(0.0, time) / (pace * speed.search)
-    return search_length(passes, leg.plan.examples, FEWEST_ROWS, 2 * leg.plan.search_epochs)
+    least = least_rows(len(leg.data.train_y), leg.data.fewest)
+    return search_length(passes, leg.plan.examples, least, 2 * leg.plan.search_epochs)
 
 
 def _open(leg: Leg, run: Run) -> list[Proposal]:
@@ -118,7 +121,11 @@ def _scored(leg: Leg) -> dict[str, float]:
     number = leg.plan.scored
     if leg.budget.seconds is not None:
         each = float(leg.journal[f"speed {leg.number}"]["score"])
-        number = min(number, int(0.7 * max(leg.until("propose"), 0.0) * leg.f.count / each))
+        left = max(leg.until("propose"), 0.0)
+        number = min(number, int(0.7 * left * leg.f.count / each))
+        if leg.s.max_latency is not None:
+            # Every draw is timed, here and alone; with several draws for one that is fast enough.
+            number = min(number, int(TIMED * left / leg.timing() / leg.f.tries))
     generator = generator_for(leg.seed, "scored", leg.number)
     drawn = at_random(leg.space, leg.f.allowed, number, generator, leg.f.tries)
     if not drawn:

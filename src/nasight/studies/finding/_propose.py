@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice, zip_longest
 
 import torch
 from torch import Tensor
@@ -44,16 +44,21 @@ def log_probability(space: Space, runs: Sequence[Run]) -> LogProbability:
 
 
 def likeliest(
-    space: Space, log_p: LogProbability, start: Architecture, allowed: Allowed, patience: int = PATIENCE
+    space: Space,
+    log_p: LogProbability,
+    start: Architecture,
+    allowed: Allowed,
+    patience: int = PATIENCE,
+    within: Allowed = lambda arch: True,
 ) -> Iterator[Architecture]:
     """Architectures from the likeliest down, each form once; around `start` where the space is large.
 
-    It ends after `patience` that were not allowed, one after the other.
+    It ends after `patience` that were not allowed, one after the other. Those that are not `within` do not count there.
     """
     seen, refused = set[str](), 0
     for arch in _by_probability(space, log_p, start):
         form = space.canonical(arch)
-        if form in seen or space.usable(arch) is not None:
+        if form in seen or space.usable(arch) is not None or not within(arch):
             continue
         if allowed(arch):
             seen.add(form)
@@ -111,15 +116,14 @@ def from_searches(
     if counts:
         least, most = min(map(count, space.lightest()), default=min(counts)), max(counts)
         for share in LEVELS:
-            limit = least + share * (most - least)
-            small = _smaller(count, limit, allowed)
-            within = likeliest(space, log_p, start, small, PATIENCE if patience == PATIENCE else 10 * patience)
-            found += [Proposal(a, f"likeliest of {share:.0%}") for a in islice(within, max(1, number // 4))]
+            small = _smaller(count, least + share * (most - least))
+            fitting = likeliest(space, log_p, start, allowed, patience, small)
+            found += [Proposal(a, f"likeliest of {share:.0%}") for a in islice(fitting, max(1, number // 4))]
     return found
 
 
-def _smaller(count: Callable[[Architecture], int], limit: float, allowed: Allowed) -> Allowed:
-    return lambda arch: count(arch) <= limit and allowed(arch)
+def _smaller(count: Callable[[Architecture], int], limit: float) -> Allowed:
+    return lambda arch: count(arch) <= limit
 
 
 def rivals(space: Space, decisions: Iterable[Mapping[str, object]], allowed: Allowed, number: int) -> list[Proposal]:
@@ -193,10 +197,14 @@ def mutations(
     """The leaders with one decision changed, turn by turn."""
     around = []
     for leader in leaders:
-        near = [a for a in neighbors(space, leader) if space.usable(a) is None and allowed(a)]
-        order = torch.randperm(len(near), generator=generator).tolist()
-        around.append([near[i] for i in order])
-    found = list[Proposal]()
-    for place in range(max(map(len, around), default=0)):
-        found += [Proposal(near[place], "mutation") for near in around if place < len(near)]
-    return list({p.architecture: p for p in found}.values())[:number]
+        near = [a for a in neighbors(space, leader) if space.usable(a) is None]
+        around.append([near[i] for i in torch.randperm(len(near), generator=generator).tolist()])
+    found = dict[Architecture, Proposal]()
+    turns = chain.from_iterable(zip_longest(*around))
+    # Whether one is allowed may have to be measured, so no more are asked about than are wanted.
+    for arch in turns:
+        if len(found) == number:
+            break
+        if arch is not None and arch not in found and allowed(arch):
+            found[arch] = Proposal(arch, "mutation")
+    return list(found.values())

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from nasight.errors import RequestError
+from nasight.errors import RequestError, RunError
 
 Rows = NDArray[Any]
 """Whether each judging row is right, or its score."""
@@ -105,6 +105,8 @@ class Race:
     left: dict[str, Left] = field(default_factory=dict)
     agreements: list[Agreement] = field(default_factory=list)
     rung: int = 0
+    silent: set[Entry] = field(default_factory=set)
+    """Further seeds of controls that failed."""
     _accuracies: dict[tuple[str, int], list[float]] = field(default_factory=dict, init=False, repr=False)
     """Accuracies by architecture and rung: with thousands of candidates `outcomes` is too long to look through."""
 
@@ -135,14 +137,19 @@ class Race:
                 # Further seeds of a control on the lowest rung alone: they measure the noise of a seed.
                 rungs = range(self.rung + 1 if seed == 0 else 1)
                 steps = (Entry(candidate.architecture, rung, seed) for rung in rungs)
-                missing = next((entry for entry in steps if entry not in self.outcomes), None)
+                missing = next((e for e in steps if e not in self.outcomes and e not in self.silent), None)
                 if missing is not None:
                     wanted.append(missing)
         return wanted
 
     def tell(self, entry: Entry, outcome: Outcome | None) -> None:
-        """Take the outcome of a training; None: it failed, and its candidate leaves."""
-        if outcome is None:
+        """Take the outcome of a training; None: it failed, and its candidate leaves.
+
+        A further seed only measures the noise: where that one fails, the control stays, and is asked for no more.
+        """
+        if outcome is None and entry.seed > 0:
+            self.silent.add(entry)
+        elif outcome is None:
             self.left[entry.architecture] = Left(entry.rung, "failed")
         else:
             self.outcomes[entry] = outcome
@@ -174,6 +181,8 @@ class Race:
             raise RequestError("the last rung of the race has no next one")
         self.end()
         running = [c for c in self.ranked() if c.architecture not in self.left and not c.control]
+        if not self.ranked():
+            raise RunError("no training of the race ended: every one failed")
         leader = self.ranked()[0]
         kept, deviation = [], self.seed_deviation()
         for place, candidate in enumerate(running):

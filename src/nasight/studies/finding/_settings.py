@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import torch
+
 from nasight.data import Dataset, select_rows, split_indices
 from nasight.errors import RequestError
 from nasight.reproducible import generator_for
@@ -88,5 +90,9 @@ def with_test_part(data: Dataset) -> Dataset:
     if rows - held < 4 * data.fewest:
         raise RequestError(f"{rows} rows are too few for {data.outputs_text}: a find sets a fifth of them aside")
     test, train = split_indices(data.strata, [held, rows - held], generator_for(DATA_SEED, "test part"))
+    if data.task.kind == "classes":
+        # A class with a single row cannot be in both parts: what nobody can learn is not asked.
+        alone = torch.bincount(data.train_y)[data.train_y[test]] == 1
+        test, train = test[~alone], torch.cat([train, test[alone]]).sort().values
     # The units of numbers are those of the rows that are left to learn from.
     return replace(select_rows(data, train, test), task=data.task.fitted(data.train_y[train]))

@@ -10,7 +10,7 @@ from nasight.reproducible import generator_for
 from nasight.searching import Latency
 from nasight.studies.finding._answering import answer
 from nasight.studies.finding._leg import Leg, LegResult
-from nasight.studies.finding._names import OWN, PLAIN, SPACE, is_searched, shown, split_name
+from nasight.studies.finding._names import OWN, PLAIN, SPACE, STAND_IN, is_searched, shown, split_name
 from nasight.studies.finding._plan import (
     FEWEST_EPOCHS,
     FEWEST_PLACES,
@@ -29,6 +29,9 @@ from nasight.studies.finding._recipe import choose_recipe
 from nasight.studies.finding._size import Size, choose_size
 from nasight.studies.finding._speed import Probe, TrainingProbe, mean_speed
 from nasight.studies.finding._work import BOOSTING, Recipe, Request
+
+TUNING_SEED = 50
+"""The recipe's trainings have a seed of their own: the best of them must not stand for the reference in the race."""
 
 
 def run_leg(leg: Leg) -> LegResult:
@@ -120,7 +123,8 @@ def _recipe(leg: Leg) -> tuple[Recipe, list[tuple[Recipe, float | None]]]:
 
     def train(recipes: Sequence[Recipe]) -> list[Outcome | None]:
         epochs, rung = leg.plan.recipe_epochs, leg.plan.recipe_rung
-        return leg.f.workers.train([leg.request(SPACE, reference, epochs, leg.seed, r, rung=rung) for r in recipes])
+        seed = leg.seed + TUNING_SEED
+        return leg.f.workers.train([leg.request(SPACE, reference, epochs, seed, r, rung=rung) for r in recipes])
 
     asked = None if leg.s.augment is None else (leg.s.augment,)
     # An augmentation of one's own takes the place of the built-in ones.
@@ -130,7 +134,8 @@ def _recipe(leg: Leg) -> tuple[Recipe, list[tuple[Recipe, float | None]]]:
 
 def _controls(leg: Leg) -> list[Candidate]:
     reference = leg.reference()
-    found = [leg.candidate(SPACE, reference, "reference", control=True)]
+    by = "reference" if leg.f.allowed(leg.space.reference) else STAND_IN
+    found = [leg.candidate(SPACE, reference, by, control=True)]
     for key in (PLAIN, OWN, BOOSTING):
         if key in leg.f.spaces:
             candidate = leg.candidate(key, key, key, control=True)

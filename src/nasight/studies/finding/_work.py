@@ -18,6 +18,7 @@ from torch import Tensor
 
 from nasight.architecture import Architecture
 from nasight.data import Dataset, SentData, TableLayout, Task, map_of, open_map, read_augment
+from nasight.errors import RunError
 from nasight.own import OwnParts
 from nasight.reproducible import torch_threads
 from nasight.runs import parcel
@@ -25,7 +26,7 @@ from nasight.spaces import Space
 from nasight.spaces import load as load_space
 from nasight.studies.finding._boosting import train_boosting
 from nasight.studies.finding._race import Outcome
-from nasight.training import Job, Trainer, load_trained, run_job, settings_for
+from nasight.training import Diverged, Job, Trainer, load_trained, run_job, settings_for
 
 AUGMENTATIONS = ("none", "shift", "shift and flip")
 BOOSTING = "boosting"
@@ -127,7 +128,10 @@ class Trainings:
         return Job(space, arch, data, settings, request.seed, own=self.own, device=self.device)
 
     def __call__(self, request: Request) -> Any:
-        """The outcome, or None where the training failed; from another machine it comes with the folder it wrote."""
+        """The outcome, or None where the training failed; from another machine it comes with the folder it wrote.
+
+        In the race whatever torch refuses is a failure of the candidate; in the end only a loss that diverges is.
+        """
         if request.place is not None and isinstance(self.data, SentData):
             return parcel(lambda place: self._outcome(replace(request, place=str(place))))
         return self._outcome(request)
@@ -140,7 +144,14 @@ class Trainings:
                 if request.space == BOOSTING:
                     return train_boosting(job, self.threads)
                 right = _train(Trainer(job)) if request.place is None else self._kept(job, request.place)
+            except Diverged:
+                return None
+            except RunError:
+                # Nothing to do with the architecture, such as a full disk: the find stops, and can be resumed.
+                raise
             except RuntimeError:
+                if request.place is not None:
+                    raise
                 return None
         return Outcome(100.0 * float(right.float().mean()), right.numpy(), time.perf_counter() - start)
 

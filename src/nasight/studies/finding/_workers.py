@@ -14,7 +14,7 @@ from nasight.data import SentData
 from nasight.errors import RunError
 from nasight.own import PARTS, OwnParts
 from nasight.runs import Parcel, RunFolder, is_code, parcel
-from nasight.searching import resume, search
+from nasight.searching import Diverged, resume, search
 from nasight.spaces import Space
 from nasight.studies.finding._journal import Journal, outcome_from_json, outcome_to_json
 from nasight.studies.finding._race import Outcome
@@ -26,11 +26,11 @@ CLOCK = "clock"
 
 
 class Clock:
-    """Seconds that a find has taken, those before a kill included."""
+    """Seconds that a find has taken, those before a kill included; `began` is when this call of it did."""
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Journal, began: float | None = None) -> None:
         self.journal, self.before = journal, float(journal.get(CLOCK, 0.0))
-        self.start = time.monotonic()
+        self.start = time.monotonic() if began is None else began
 
     def __call__(self) -> float:
         return self.before + time.monotonic() - self.start
@@ -51,6 +51,13 @@ class SearchRequest:
 
 
 @dataclass(frozen=True)
+class SearchFailed:
+    """A search that ended at no architecture; the race goes on without it."""
+
+    why: str
+
+
+@dataclass(frozen=True)
 class Searches:
     """Runs what a `SearchRequest` asks for, or resumes it; gives its folder."""
 
@@ -63,7 +70,18 @@ class Searches:
             return parcel(lambda place: self._search(replace(request, out=str(place))))
         return self._search(request)
 
-    def _search(self, request: SearchRequest) -> str:
+    def _search(self, request: SearchRequest) -> str | SearchFailed:
+        try:
+            return self._found(request)
+        except Diverged as error:
+            return SearchFailed(str(error))
+        except RunError:
+            # One that ended at what is no network is finished, and says so; all else stops the find.
+            if not _finished(request.out):
+                raise
+            return request.out
+
+    def _found(self, request: SearchRequest) -> str:
         data, given = rows_of(self.data), self.space
         own = {part: value for part in PARTS if (value := getattr(self.own, part)) is not None}
         settings = {**request.settings, **own}
@@ -108,16 +126,22 @@ class Workers:
         return [outcome_from_json(self.journal[key]) for key in keys]
 
     def search(self, searches: Searches, requests: Sequence[SearchRequest]) -> list[str]:
-        """The folders of these searches, finished."""
-        todo = [r for r in requests if not _finished(r.out)]
+        """The folders of these searches, finished; those of searches that failed are left out, now and ever after."""
+
+        def failed(request: SearchRequest) -> str:
+            return f"failed {Path(request.out).name}"
 
         def arrived(request: SearchRequest, sent: Any) -> None:
-            if isinstance(sent, Parcel):
+            value = sent.value if isinstance(sent, Parcel) else sent
+            if isinstance(value, SearchFailed):
+                self.journal.put(failed(request), value.why)
+            elif isinstance(sent, Parcel):
                 sent.unpack(request.out)
             self.clock.keep()
 
+        todo = [r for r in requests if failed(r) not in self.journal and not _finished(r.out)]
         self.each(searches, todo, arrived)
-        return [request.out for request in requests]
+        return [request.out for request in requests if failed(request) not in self.journal]
 
     def each(self, work: Callable[[Item], Any], items: Sequence[Item], arrived: Callable[[Item, Any], None]) -> None:
         """`work` of every item, here or in the executor's processes."""
