@@ -20,18 +20,20 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 import torch
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
 
-from _shared import Flags, KeptRows, save, shrunk, spread
+from _shared import Flags, KeptRows, machine, save, shrunk, spread
 from nasight.compute import process_pool
 from nasight.data import Dataset, load
 from nasight.kernels import score
-from nasight.reproducible import generator_for
+from nasight.reproducible import generator_for, torch_threads
 from nasight.searching import search
 from nasight.spaces import Space
 from nasight.spaces import load as load_space
@@ -46,12 +48,14 @@ from nasight.studies.finding import (
     shared,
     used_seconds,
 )
+from nasight.training import Trainer
 
 SETS: dict[str, dict[str, Any]] = {
     "digits": {},
     "fashion-mnist": {"rows": 5_000, "test": 5_000, "side": 14},
     "cifar-10": {"rows": 8_000, "test": 5_000, "side": 16},
 }
+STUDY = "benchmark"
 WAYS = ("reference", "halving", "largest", "naswot", "gaea")
 QUICK = {"trainings": 26, "epochs": 1}
 
@@ -93,9 +97,10 @@ class Chooser:
         return max(self.sample(1_000), key=lambda text: count(self.space.parse(text)))
 
     def naswot(self, place: Path) -> str:
-        best, at = ("", float("-inf")), 0
-        start, sampled = time.monotonic(), self.sample(4_096)
+        best, at, sampled = ("", float("-inf")), 0, self.sample(4_096)
         with process_pool(self.workers) as pool:
+            list(pool.map(abs, range(self.workers)))  # the processes have started, as those of a find have
+            start = time.monotonic()
             while time.monotonic() - start < self.seconds and at < len(sampled):
                 found = score(self.space, "naswot", self.data, architectures=sampled[at : at + 20], executor=pool)
                 best = max(
@@ -106,45 +111,70 @@ class Chooser:
 
     def gaea(self, place: Path) -> str:
         """One search with as many epochs as there is time for, from the time that two epochs take."""
-        how = {"data": self.data, "method": "gaea-darts", "preset": "tiny", "examples": None, "seed": self.seed}
-        probe = search("nasbench201", **how, epochs=2, out=place / "probe", overwrite=True, threads=self.workers)
+        recipe: Recipe = self.settings["request"].recipe
+        how = {"data": self.data, "method": "gaea-darts", "preset": "tiny", "examples": "all", "seed": self.seed}
+        how |= {"augment": recipe.words or False, "threads": self.workers}
+        probe = search("nasbench201", **how, epochs=2, out=place / "probe", overwrite=True)
         epoch = float(probe.result["seconds"]) / 2
         epochs = max(2, int(0.9 * self.seconds / epoch) - 2)
-        run = search("nasbench201", **how, epochs=epochs, out=place / "search", overwrite=True, threads=self.workers)
+        run = search("nasbench201", **how, epochs=epochs, out=place / "search", overwrite=True)
         return str(run.result["architecture"])
 
     def halving(self, place: Path) -> str:
         """Random architectures, each trained epoch by epoch, stopped where it is behind (optuna's pruner)."""
         import optuna
 
-        from nasight.training import Trainer
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        place.mkdir(parents=True, exist_ok=True)
+        log = str(place / "study.log")
+        (place / "study.log").unlink(missing_ok=True)
+        storage = JournalStorage(JournalFileBackend(log))
+        optuna.create_study(study_name=STUDY, storage=storage, direction="maximize")
+        with process_pool(self.workers) as pool:
+            list(pool.map(abs, range(self.workers)))  # the processes have started, as those of a find have
+            trial = Trial(self.settings["trainings"], self.settings["request"], log, self.seconds)
+            list(pool.map(trial, [1_000 * self.seed + k for k in range(self.workers)]))
+        study = optuna.load_study(study_name=STUDY, storage=storage)
+        ended = [t for t in study.trials if t.state == optuna.trial.TrialState.COMPLETE]
+        best = max(ended, key=lambda t: t.value or 0.0) if ended else study.trials[0]
+        return self.space.format(self.space.architecture(dict(best.params)))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One process of optuna's: its documentation gives several processes one storage, since threads share a lock."""
+
+    trainings: Trainings
+    request: Request
+    log: str
+    seconds: float
+
+    def __call__(self, seed: int) -> None:
+        import optuna
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
-        work: Trainings = self.settings["trainings"]
+        space = load_space("nasbench201", none=False)
 
         def objective(trial: optuna.Trial) -> float:
-            options = {d.name: trial.suggest_categorical(d.name, d.options) for d in self.space.decisions}
-            arch = self.space.architecture(options)
-            request = replace(self.settings["request"], architecture=self.space.format(arch), validation=0.25)
-            trainer, accuracy = Trainer(work.job(request)), 0.0
+            options = {d.name: trial.suggest_categorical(d.name, d.options) for d in space.decisions}
+            text = space.format(space.architecture(options))
+            request = replace(self.request, architecture=text, validation=0.25)
+            trainer, accuracy = Trainer(self.trainings.job(request)), 0.0
             while not trainer.done:
-                accuracy = trainer.run_epoch(lambda: None).test_accuracy
+                accuracy = trainer.run_epoch(lambda: None).test_accuracy or 0.0
                 trial.report(accuracy, trainer.epoch)
                 if trial.should_prune():
                     raise optuna.TrialPruned
             return accuracy
 
-        sampler = optuna.samplers.RandomSampler(seed=self.seed)
-        study = optuna.create_study(
-            direction="maximize", sampler=sampler, pruner=optuna.pruners.SuccessiveHalvingPruner()
-        )
-        study.optimize(objective, timeout=self.seconds, n_jobs=self.workers)
-        best = (
-            study.best_trial
-            if any(t.value is not None and t.state.name == "COMPLETE" for t in study.trials)
-            else study.trials[0]
-        )
-        return self.space.format(self.space.architecture(dict(best.params)))
+        with torch_threads(1):
+            study = optuna.load_study(
+                study_name=STUDY,
+                storage=JournalStorage(JournalFileBackend(self.log)),
+                sampler=optuna.samplers.RandomSampler(seed=seed),
+                pruner=optuna.pruners.SuccessiveHalvingPruner(),
+            )
+            study.optimize(objective, timeout=self.seconds)
 
 
 def one(data: Dataset, seed: int, budget: float | None, place: Path, workers: int, rows: KeptRows) -> dict[str, Any]:
@@ -167,7 +197,7 @@ def one(data: Dataset, seed: int, budget: float | None, place: Path, workers: in
         row["about"] = {
             "recipe": result["recipe"], "epochs": result["epochs"], "examples": result["examples"], "seed": seed,
             "seconds": result["seconds"], "better": result["better"], "size": result["target"]["size"],
-            "choosing": used.get("propose", 0.0) + used.get("race", 0.0) or 2.0,
+            "choosing": used.get("propose", 0.0) + used.get("race", 0.0) or 2.0, "machine": machine(),
         }  # fmt: skip
         rows.put(place.name, row)
     about = row["about"]
@@ -188,7 +218,8 @@ def one(data: Dataset, seed: int, budget: float | None, place: Path, workers: in
             start = time.monotonic()
             chosen = chooser.choose(way, place / way)
             took = time.monotonic() - start
-            asked = [replace(request, architecture=chosen, seed=s) for s in answer_seeds(seed)]
+            seeds = answer_seeds(seed, number=len(row["find"]["accuracies"]))
+            asked = [replace(request, architecture=chosen, seed=s) for s in seeds]
             with process_pool(workers) as pool:
                 outcomes: list[Outcome | None] = list(pool.map(work, asked))
             row[way] = {

@@ -37,12 +37,13 @@ def found(place: Path, data: Dataset, seed: int, budget: float | None, workers: 
 
 
 def requests(answer: Answer, side: dict[str, Any], key: str, number: int) -> list[Request]:
-    """The trainings that answered, with further seeds."""
+    """The trainings that answered, with further seeds, others for every find."""
     result = answer.result
+    first = FIRST_SEED + 1_000 * result["seed"]
     size = result["target"]["size"] if key == "space" else {}
     return [
         Request(
-            side["architecture"], key, result["epochs"], FIRST_SEED + k, Recipe(**result["recipe"]),
+            side["architecture"], key, result["epochs"], first + k, Recipe(**result["recipe"]),
             examples=result["examples"], validation="test", size=tuple(sorted(size.items())), batch_size=32,
         )
         for k in range(number)
@@ -90,7 +91,7 @@ def main() -> None:
     for seed in range(given.seeds):
         name = f"{given.budget}-{given.further}-{seed}"
         if name not in kept.rows:
-            place = given.work_folder / str(seed)
+            place = given.work_folder / name
             kept.put(name, one(place, data, seed, given.budget, given.further, given.workers))
         row = kept.rows[name]
         rows.append(row)

@@ -75,7 +75,8 @@ def line(name: str, limit: float | None, cells: Sequence[str | None], table: Tab
     regrets = [best(table, limit) - value for value in values]
     none = f" ({len(cells) - len(values)} without a cell)" if len(values) < len(cells) else ""
     shown = "none" if limit is None else f"{limit} M"
-    row = f"| {name} | {shown} | {spread(values)}{none} | {best(table, limit):.2f} | {spread(regrets)} |"
+    found = (spread(values), spread(regrets)) if values else ("-", "-")
+    row = f"| {name} | {shown} | {found[0]}{none} | {best(table, limit):.2f} | {found[1]} |"
     return row, {"limit": limit, "cells": list(cells), "accuracies": values, "regrets": regrets}
 
 
