@@ -8,16 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from nasight.searching import (
-    FAMILIES,
-    METHODS,
-    PROTOCOLS,
-    UNPUBLISHED,
-    Method,
-    Published,
-    SearchSettings,
-    resolve,
-)
+from nasight.searching import METHODS, PROTOCOLS, UNPUBLISHED, Method, Published, SearchSettings, resolve
 from nasight.spaces import Space, load
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "faithful.md"
@@ -25,6 +16,8 @@ BEGIN = "<!-- The tables from here on are written by tools/faithful_page.py. -->
 END = "<!-- Here they end. -->"
 SPACES = {"nasbench201": "nasbench201", "darts": "darts", "nasbench1shot1": "nasbench1shot1-1"}
 """Family -> a space of it."""
+TITLES = {"nasbench201": "NAS-Bench-201", "darts": "DARTS", "nasbench1shot1": "NAS-Bench-1Shot1"}
+"""Family -> what its publication calls it."""
 
 
 def tables() -> str:
@@ -57,7 +50,7 @@ def _protocols() -> Iterator[str]:
         for (name, family), published in rows.items():
             space = load(SPACES[family], **_options(published))
             found = resolve(METHODS[name], space, data="", preset=preset, threads=1, device="cpu")
-            place = FAMILIES[family] + (", ImageNet" if preset == "imagenet" else "")
+            place = TITLES[family] + (", ImageNet" if preset == "imagenet" else "")
             words = described(METHODS[name], space, found)
             yield f"| {' | '.join([name, place, *words, '; '.join(published.notes), published.source])} |"
 
@@ -115,10 +108,10 @@ def _network(method: Method, space: Space, s: SearchSettings) -> str:
 
 
 def _grid() -> Iterator[str]:
-    yield f"| method | {' | '.join(FAMILIES.values())} | where there is none |"
-    yield f"|---|{'---|' * len(FAMILIES)}---|"
+    yield f"| method | {' | '.join(TITLES.values())} | where there is none |"
+    yield f"|---|{'---|' * len(TITLES)}---|"
     for name in METHODS:
-        cells = [_presets(name, family) for family in FAMILIES]
+        cells = [_presets(name, family) for family in TITLES]
         if "-" in cells and name not in UNPUBLISHED:
             raise SystemExit(f"UNPUBLISHED does not say why {name} lacks a protocol somewhere")
         yield f"| {name} | {' | '.join(cells)} | {UNPUBLISHED[name] if '-' in cells else ''} |"

@@ -366,12 +366,8 @@ UNPUBLISHED: Mapping[str, str] = {
     "asng": "published in ENAS's space with 5 nodes (docs/faithful.md, section G)",
 }
 """Method -> why it has no protocol on some family of spaces that others have one on."""
-FAMILIES: Mapping[str, str] = {
-    "nasbench201": "NAS-Bench-201",
-    "darts": "DARTS",
-    "nasbench1shot1": "NAS-Bench-1Shot1",
-}
-"""The families of spaces that have protocols, and what their publications call them."""
+FAMILIES = tuple(dict.fromkeys(family for _, family in PUBLISHED))
+"""The families of spaces that have protocols."""
 
 PROTOCOLS: Mapping[str, Mapping[tuple[str, str], Published]] = {"paper": PUBLISHED, "imagenet": PUBLISHED_ON_IMAGENET}
 """Preset -> its protocols. "medium" follows those of "paper", in its own length and size; see `Published.medium`."""
@@ -394,7 +390,7 @@ def why_usual(method: str, family: str, preset: str) -> str | None:
     if (method, family) in PUBLISHED:
         return "preset paper does"
     if family not in FAMILIES:
-        return f"protocols are those of {', '.join(FAMILIES.values())}"
+        return f"protocols are those of the spaces {', '.join(FAMILIES)}"
     return UNPUBLISHED.get(method, "none is known")
 
 
