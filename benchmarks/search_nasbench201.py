@@ -126,9 +126,9 @@ def random_cells(table: Table, number: int = 500) -> dict[str, list[float]]:
     return accuracies(table, [space.format(space.sample(generator)) for _ in range(number)])
 
 
-def most_parameters(folder: str | None) -> str:
-    """Of all cells that a search on CIFAR-10 can find the one with the most parameters; ties go by text."""
-    space, rows = load("nasbench201", none=False), load_data("cifar-10", folder=folder)
+def most_parameters(folder: str | None, data: str = "cifar-10") -> str:
+    """Of all cells that a search can find the one with the most parameters; ties go by text."""
+    space, rows = load("nasbench201", none=False), load_data(data, folder=folder)
     count = space.parameters(rows.inputs, rows.n_classes)
     return max((count(arch), space.format(arch)) for arch in space)[1]
 
