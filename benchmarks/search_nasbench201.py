@@ -7,8 +7,11 @@ per core. Each search is a run folder, so that an interrupted benchmark resumes 
 in search_runs.json.gz beside the result: what was searched once is not searched again, by none of the commands below.
 The proxy was chosen by its cost alone: one cell per stage, 8 channels, images of 16 x 16, 3,000 of them, 16 epochs,
 about a minute per search on one core. Prints tables in Markdown. Cells found on CIFAR-10 are looked up in
-DATA/nasbench201.csv.gz after all searches are done; nothing here is chosen by that table. --controls adds what NASWOT
-and the parameter count choose in the same time. Further reports: other data, the preset `small`, all methods.
+DATA/nasbench201.csv.gz after all searches are done; nothing here is chosen by that table. --controls adds two simpler
+ways: the cell with the most parameters of all that could be found, which costs nothing, and the best by NASWOT of as
+many random cells as can be scored in the time of a search. NASWOT runs once per seed, for the longest median time of
+the rows, and remembers its best from the first second on, so each row is compared with what NASWOT had at the median
+time of that row. Further reports: other data, the preset `small`, all methods.
 
     python benchmarks/search_nasbench201.py --data fashion-mnist --methods mixtures --data-folder DATA \\
         --out benchmarks/results/search_fashion.json.gz
@@ -56,6 +59,9 @@ QUICK = {**PROXY, "size": {"channels": 4, "cells": 1}, "examples": 200, "resolut
 PROXIES = {"minute": PROXY, "small": SMALL, "quick": QUICK}
 COLUMNS = ("c10_test200", "c100_test200", "in16_test200")
 MIXTURES = ("darts", "gaea-darts", "pc-darts", "gaea-pc-darts")
+# Rows that differ by how a gradient is estimated.
+ESTIMATORS = tuple(tuple(f"{twin}gdas{kind}" for kind in ("", "-drawn", "-straight")) for twin in ("", "gaea-"))
+SCORED_AT_ONCE = 10  # cells, between two looks at the clock
 Item = tuple[str, str, str, int]  # method, objective, data, seed
 Figures = dict[str, Any]
 
@@ -77,6 +83,11 @@ def find(item: Item, proxy: dict[str, Any], folder: Path, data_folder: str | Non
     }
 
 
+def median_seconds(found: list[Figures]) -> float:
+    """The median time of the searches of a row."""
+    return statistics.median(one["seconds"] for one in found)
+
+
 def summarize(found: list[Figures], table: Table | None) -> Figures:
     """The figures of one method on one data set, over its seeds."""
     cells = [one["cell"] for one in found]
@@ -84,6 +95,7 @@ def summarize(found: list[Figures], table: Table | None) -> Figures:
     return {
         "seeds": len(found),
         **{name: spread([one[name] for one in found], number) for name, number in digits.items()},
+        "median_seconds": round(median_seconds(found), 1),
         "skips": spread([float(cell.count("skip_connect")) for cell in cells]),
         "convolutions": spread([float(cell.count("nor_conv")) for cell in cells]),
         "cells": cells,
@@ -114,39 +126,72 @@ def random_cells(table: Table, number: int = 500) -> dict[str, list[float]]:
     return accuracies(table, [space.format(space.sample(generator)) for _ in range(number)])
 
 
-def control(item: tuple[str, str, int], folder: str | None, seconds: float) -> dict[str, Any]:
-    """What simpler ways choose with one seed and one thread: the best NASWOT of as many random cells as can be scored
-    in the time of a search, and the most parameters of the same cells.
+def most_parameters(folder: str | None, data: str = "cifar-10") -> str:
+    """Of all cells that a search can find the one with the most parameters; ties go by text."""
+    space, rows = load("nasbench201", none=False), load_data(data, folder=folder)
+    count = space.parameters(rows.inputs, rows.n_classes)
+    return max((count(arch), space.format(arch)) for arch in space)[1]
+
+
+def control(item: tuple[str, str, int], folder: str | None, seconds: float) -> list[list[Any]]:
+    """What NASWOT chooses with one seed and one thread: seconds, cells scored and the best of them, whenever the best
+    changes and once more at the end, which is after so many seconds.
     """
     _, data, seed = item
     torch.set_num_threads(1)
     space, rows = load("nasbench201", none=False), load_data(data, folder=folder)
-    count = space.parameters(rows.inputs, rows.n_classes)
     generator, scored = torch.Generator().manual_seed(seed), dict[str, float]()
-    began = time.monotonic()
-    while time.monotonic() - began < seconds:
-        cells = [space.format(space.sample(generator)) for _ in range(10)]
+    steps: list[list[Any]] = []
+    began, passed = time.monotonic(), 0.0
+    while passed < seconds:
+        cells = [space.format(space.sample(generator)) for _ in range(SCORED_AT_ONCE)]
         values = score(space, "naswot", rows, architectures=cells, seed=seed, workers=1)
         scored.update(zip(values.architectures, values.goodness("naswot"), strict=True))
-    most = max(scored, key=lambda cell: count(space.parse(cell)))
-    return {"naswot": max(scored, key=lambda cell: scored[cell]), "parameters": most, "scored": len(scored)}
+        passed, best = time.monotonic() - began, max(scored, key=lambda cell: scored[cell])
+        if not steps or steps[-1][2] != best:
+            steps.append([round(passed, 2), len(scored), best])
+    return [*steps, [round(passed, 2), len(scored), best]]
 
 
-def markdown(results: dict[str, dict[str, Any]], random: dict[str, Any] | None, simple: dict[str, Any]) -> str:
+def within(steps: list[list[Any]], seconds: float) -> list[Any]:
+    """Where a control was after so many seconds; its first step where that took longer."""
+    return max((step for step in steps if step[0] <= seconds), key=lambda step: step[0], default=steps[0])
+
+
+def simpler_ways(
+    chosen: list[list[list[Any]]], rows: dict[str, Figures], table: Table, most: str
+) -> dict[str, dict[str, Figures]]:
+    """Way -> row -> what the way chooses at the cost of the row; under "" at the cost of the longest."""
+    at = {key: r["median_seconds"] for key, r in rows.items()}
+    at[""] = max(at.values())
+    naswot = {}
+    for key, seconds in at.items():
+        steps = [within(one, seconds) for one in chosen]
+        cells = [str(step[2]) for step in steps]
+        scored = spread([float(step[1]) for step in steps], 0)
+        naswot[key] = {"seconds": seconds, "scored": scored, "cells": cells, **accuracies(table, cells)}
+    free = {"cells": [most], **accuracies(table, [most])}
+    return {"naswot": naswot, "parameters": dict.fromkeys(at, free)}
+
+
+def markdown(
+    results: dict[str, dict[str, Any]], random: dict[str, Any] | None, simple: dict[str, dict[str, Figures]]
+) -> str:
     lines = []
     for data, rows in results.items():
         lines += [
             f"### {data}",
             "",
             "| method | objective | entropy after a quarter | entropy at the end | supernet, % | discretized, % |"
-            " lost, points | skips of 6 | convolutions of 6 | seconds |",
-            "|---|---|---|---|---|---|---|---|---|---|",
+            " lost, points | skips of 6 | convolutions of 6 | seconds | median |",
+            "|---|---|---|---|---|---|---|---|---|---|---|",
         ]
         for key, r in rows.items():
             method, objective = key.split(" ")
             lines.append(
                 f"| {method} | {objective} | {r['entropy_quarter']} | {r['entropy']} | {r['supernet']} |"
                 f" {r['discretized']} | {r['drop']} | {r['skips']} | {r['convolutions']} | {r['seconds']} |"
+                f" {r['median_seconds']} |"
             )
         lines.append("")
     if random is not None and "cifar-10" in results:
@@ -158,13 +203,17 @@ def markdown(results: dict[str, dict[str, Any]], random: dict[str, Any] | None, 
             "|---|---|---|---|---|---|---|",
         ]
         found = {tuple(key.split(" ")): r for key, r in results["cifar-10"].items()}
-        found |= {(f"best by {way}, the same time", ""): r for way, r in simple.items()}
+        for way, by_row in simple.items():
+            longest = by_row[""]
+            cost = f"best by NASWOT of {longest['scored']} in {longest['seconds']:.0f} s" if "scored" in longest else ""
+            found[cost or f"most {way} of all", ""] = longest
         found |= {(f"{len(random['c10_test200'])} random cells", ""): random}
         for (method, objective), r in found.items():
             values = r["c10_test200"]
             mean, half = mean_interval(values)
+            interval = f"{mean - half:.2f} to {mean + half:.2f}" if len(values) > 1 else ""
             lines.append(
-                f"| {method} | {objective} | {spread(values)} | {mean - half:.2f} to {mean + half:.2f} |"
+                f"| {method} | {objective} | {spread(values)} | {interval} |"
                 f" {max(values):.2f} | {spread(r['c100_test200'])} | {spread(r['in16_test200'])} |"
             )
         lines += ["", *differences(results["cifar-10"], simple)]
@@ -183,25 +232,34 @@ def wanted_rows(text: str) -> list[tuple[str, str]]:
     return list(dict.fromkeys((method, objective) for method, objective in found))
 
 
-def differences(rows: dict[str, Figures], simple: dict[str, Figures]) -> list[str]:
-    """What separates GAEA rows from their bases, objectives of one method, and both from simpler ways."""
+def differences(rows: dict[str, Figures], simple: dict[str, dict[str, Figures]]) -> list[str]:
+    """What separates GAEA rows from their bases, objectives of one method, estimators, and all from simpler ways."""
     keys = [tuple(key.split(" ")) for key in rows]
     twins = [(a, b) for a in keys for b in keys if a[0] == f"gaea-{b[0]}"]
     alike = [(a, b) for a, b in twins if a[1] == b[1]]
     # Where a twin has no base of its own objective, both are as they are by default.
     pairs = alike + [(a, b) for a, b in twins if not any(a == one or b == other for one, other in alike)]
-    pairs += [(a, b) for i, a in enumerate(keys) for b in keys[i + 1 :] if a[0] == b[0]]
-    values = {" (".join(key) + ")": rows[" ".join(key)]["c10_test200"] for key in keys}
-    named = [tuple(" (".join(key) + ")" for key in pair) for pair in pairs]
-    for way, r in simple.items():
-        named += [(name, way) for name in values if name.endswith(")")]
-        values[way] = r["c10_test200"]
+    two = [(a, b) for i, a in enumerate(keys) for b in keys[i + 1 :]]
+    pairs += [(a, b) for a, b in two if a[0] == b[0]]
+    pairs += [(a, b) for a, b in two if a[0] != b[0] and a[1] == b[1] and any({a[0], b[0]} <= {*e} for e in ESTIMATORS)]
+    values = {" ".join(key): rows[" ".join(key)]["c10_test200"] for key in keys}
+    compared = [(_row_name(a), _row_name(b), values[" ".join(a)], values[" ".join(b)]) for a, b in pairs]
+    for way, by_row in simple.items():
+        for key in keys:
+            mine, its = values[" ".join(key)], by_row[" ".join(key)]
+            name = f"NASWOT in {its['seconds']:.0f} s" if "seconds" in its else f"most {way}"
+            compared.append((_row_name(key), name, mine, its["c10_test200"] * (len(mine) // len(its["c10_test200"]))))
     lines = ["| CIFAR-10 test, points | mean of the pairs | 95 % interval | says |", "|---|---|---|---|"]
-    for one, other in named:
-        mean, half = mean_interval([a - b for a, b in zip(values[one], values[other], strict=True)])
+    for one, other, mine, its in compared:
+        mean, half = mean_interval([a - b for a, b in zip(mine, its, strict=True)])
         says = "undecided" if abs(mean) <= half else "better" if mean > 0 else "worse"
         lines.append(f"| {one} less {other} | {mean:+.2f} | {mean - half:+.2f} to {mean + half:+.2f} | {says} |")
-    return [*lines, ""] if named and len(next(iter(values.values()))) > 1 else []
+    return [*lines, ""] if compared and len(next(iter(values.values()))) > 1 else []
+
+
+def _row_name(key: tuple[str, ...]) -> str:
+    method, objective = key
+    return f"{method} ({objective})"
 
 
 def main() -> None:
@@ -214,7 +272,7 @@ def main() -> None:
     flags.add_argument("--workers", type=int, default=None)
     flags.add_argument("--first-seed", type=int, default=100, help="seeds count up from here (default 100)")
     flags.add_argument(
-        "--controls", action="store_true", help="what NASWOT and the parameter count choose in the same time"
+        "--controls", action="store_true", help="what the parameter count chooses, and NASWOT in the time of each row"
     )
     given = flags.read(seeds=1, data="cifar-10", methods="darts:erm,gaea-darts:erm", proxy="quick", workers=1)
     wanted = wanted_rows(given.methods)
@@ -231,15 +289,15 @@ def main() -> None:
         for data in sets
     }
     random = None if table is None else random_cells(table)
-    simple: dict[str, Figures] = {}
+    simple: dict[str, dict[str, Figures]] = {}
     if given.controls and table is not None and "cifar-10" in results:
-        seconds = statistics.median(one["seconds"] for item, one in found.items() if item[2] == "cifar-10")
+        rows = results["cifar-10"]
+        seconds = max(1, round(max(r["median_seconds"] for r in rows.values())))
         asked = [("controls", "cifar-10", seed) for seed in seeds]
         choose = partial(control, folder=given.data_folder, seconds=seconds)
-        chosen = kept(place, asked, choose, workers=given.workers, settings=proxy)
-        for way in ("naswot", "parameters"):
-            cells = [one[way] for one in chosen]
-            simple[way] = {"cells": cells, "seconds": seconds, **accuracies(table, cells)}
+        settings = {**proxy, "seconds": seconds}
+        chosen = kept(place, asked, choose, workers=given.workers, settings=settings)
+        simple = simpler_ways(chosen, rows, table, most_parameters(given.data_folder))
     text = markdown(results, random, simple)
     print(text)
     save(given, {"proxy": proxy, "results": results, "random": random, "controls": simple}, table=text)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from nasight.searching import METHODS, PROTOCOLS, Method, Published, SearchSettings, resolve
+from nasight.searching import METHODS, PROTOCOLS, UNPUBLISHED, Method, Published, SearchSettings, resolve
 from nasight.spaces import Space, load
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "faithful.md"
@@ -17,33 +17,7 @@ END = "<!-- Here they end. -->"
 SPACES = {"nasbench201": "nasbench201", "darts": "darts", "nasbench1shot1": "nasbench1shot1-1"}
 """Family -> a space of it."""
 TITLES = {"nasbench201": "NAS-Bench-201", "darts": "DARTS", "nasbench1shot1": "NAS-Bench-1Shot1"}
-ESTIMATOR = "an estimator to compare with, not published as a search"
-COMBINATION = "a combination that this library makes; not published"
-ELSEWHERE = {
-    "gaea-darts": "GAEA searched the other spaces with PC-DARTS",
-    "darts-2nd": "an option of NAS-Bench-1Shot1's code; its scripts were not read",
-    "pc-darts": "no search of NAS-Bench-201 by its authors was found",
-    "gaea-pc-darts": "GAEA searched NAS-Bench-201 with DARTS and GDAS",
-    "gdas": "in the DARTS space the released code has the estimator of `gdas-drawn`",
-    "gaea-gdas": "GAEA ran it on NAS-Bench-201 alone",
-    "gdas-drawn": "on NAS-Bench-201 the released estimator is `gdas`; on NAS-Bench-1Shot1 the two are the same",
-    "gaea-gdas-drawn": ESTIMATOR,
-    "gdas-straight": ESTIMATOR,
-    "gaea-gdas-straight": ESTIMATOR,
-    "rs-ws": "DARTS space: epochs and clip were not found (section G)",
-    "snas": "published in the DARTS space",
-    "gaea-snas": COMBINATION,
-    "proxyless": "published on ImageNet in a space of its own",
-    "gaea-proxyless": COMBINATION,
-    "p-darts": "published in the DARTS space",
-    "gaea-p-darts": COMBINATION,
-    "setn": "DARTS space: the released configuration is missing from the repository (section B)",
-    "gaea-setn": COMBINATION,
-    "xnas": "no search code was released; bound, epochs and batch were not found (section G)",
-    "enas": "published in a space of its own; NAS-Bench-1Shot1's code has another controller (section F)",
-    "asng": "published in ENAS's space with 5 nodes (section G)",
-}
-"""Why a method has no protocol on some space."""
+"""Family -> what its publication calls it."""
 
 
 def tables() -> str:
@@ -138,9 +112,9 @@ def _grid() -> Iterator[str]:
     yield f"|---|{'---|' * len(TITLES)}---|"
     for name in METHODS:
         cells = [_presets(name, family) for family in TITLES]
-        if "-" in cells and name not in ELSEWHERE:
-            raise SystemExit(f"tools/faithful_page.py does not say why {name} lacks a protocol somewhere")
-        yield f"| {name} | {' | '.join(cells)} | {ELSEWHERE[name] if '-' in cells else ''} |"
+        if "-" in cells and name not in UNPUBLISHED:
+            raise SystemExit(f"UNPUBLISHED does not say why {name} lacks a protocol somewhere")
+        yield f"| {name} | {' | '.join(cells)} | {UNPUBLISHED[name] if '-' in cells else ''} |"
 
 
 def _presets(method: str, family: str) -> str:

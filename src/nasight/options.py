@@ -65,7 +65,10 @@ class SearchOptions(TypedDict, total=False):
 
     label: Annotated[str, Setting("The column of a table that is asked for (default: label, or the last).", WHAT)]
     task: Annotated[str, Setting("classes, labels or numbers (default: what the labels look like).", WHAT)]
-    none: Annotated[bool, Setting("Whether `none` is an operation (nasbench201: not by default).", WHAT)]
+    none: Annotated[
+        bool,
+        Setting("Whether `none` is an operation (nasbench201: not by default, but under paper as published).", WHAT),
+    ]
     space_options: Annotated[dict[str, Any], Setting("Options of the space, such as layers=3 for mlp.", WHAT)]
     examples: Annotated[int | str, Setting("At most this many training examples; all: all there are.", LENGTH, "N|all")]
     share: Annotated[float, Setting("A share of the training examples instead.", LENGTH, "0..1")]
@@ -75,7 +78,15 @@ class SearchOptions(TypedDict, total=False):
     ]
     epochs: Annotated[int, Setting("Epochs of the search.", LENGTH, "N")]
     schedule_epochs: Annotated[int, Setting("Epochs over which the cosine of the learning rate is laid.", LENGTH, "N")]
-    warmup: Annotated[int, Setting("Epochs before the first architecture step.", LENGTH, "N")]
+    warmup: Annotated[
+        int,
+        Setting(
+            "Epochs before the first architecture step (default: as published, where a preset follows a publication; "
+            "else the method's own share, for other GAEA rows half, for all others 0).",
+            LENGTH,
+            "N",
+        ),
+    ]
     lr_warmup: Annotated[int, Setting("Epochs in which the learning rate rises first.", LENGTH, "N")]
     size: Annotated[dict[str, int], Setting("Sizes of the supernet, such as channels=8.", SIZE)]
     partial: Annotated[

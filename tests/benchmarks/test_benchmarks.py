@@ -66,3 +66,14 @@ def test_a_network_that_adopts_shared_weights_computes_what_the_supernet_does(mo
         weights = {name: tensor.double() for name, tensor in space.encode(arch).items()}
         with torch.no_grad():
             assert torch.allclose(network(x), supernet(x, weights), atol=1e-12)
+
+
+def test_a_control_is_what_it_had_at_the_cost_of_a_row_and_the_parameter_count_is_free(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    benchmark = importlib.import_module("search_nasbench201")
+    steps = [[2.0, 10, "a"], [9.5, 40, "b"], [68.1, 300, "b"]]
+    assert [benchmark.within(steps, seconds)[2] for seconds in (1.0, 2.0, 9.4, 9.5, 80.0)] == ["a", "a", "a", "b", "b"]
+    # Of all 4,096 cells, not of those that another way had time for.
+    assert benchmark.most_parameters(None, data="digits").count("nor_conv_3x3") == 6

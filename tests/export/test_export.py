@@ -201,7 +201,9 @@ def test_a_trained_run_s_file_runs_without_nasight_and_gives_the_same_outputs(
         expected = load_trained(trained, space=load("nasbench201"))(names["prepare"](x))
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
     shown = subprocess.run([sys.executable, "-I", str(file)], capture_output=True, text=True, check=True).stdout
-    assert shown == f"{said['parameters']:,} parameters, output (2, 10)\n"
+    counted = json.loads((trained / "result.json").read_text())["multiply_adds"]
+    assert counted > said["parameters"]
+    assert shown == f"{said['parameters']:,} parameters, {counted:,} multiply-adds per example, output (2, 10)\n"
     assert run("export", str(trained), "--torch-export", str(tmp_path / "net.pt2")) == 0
     loaded = torch.export.load(tmp_path / "net.pt2").module()
     torch.testing.assert_close(loaded(names["prepare"](x)), expected, rtol=1e-5, atol=1e-5)

@@ -215,6 +215,10 @@ def test_multiply_adds_stand_beside_parameters_and_finds_of_before_have_none(tmp
     front = section(path, "front")
     assert "parameters<br><small>multiply-adds</small>" in front
     assert "43,010<br><small>4,301,000</small>" in front
+    race = section(path, "race")
+    assert "parameters<br><small>multiply-adds</small>" in race
+    assert "20,000<br><small>2,000,000</small>" in race
+    assert re.search(r"94,186\s*</td>", race)
     figures = charts(path)
     texts = [t for name in ("race", "front") for trace in figures[name][name]["data"] for t in trace.get("text", ())]
     sized = [text for text in texts if "20,000 parameters" in text]

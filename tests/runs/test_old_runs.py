@@ -54,7 +54,10 @@ def test_names_that_came_to_mean_something_else_keep_their_old_meaning(copied: P
         assert {key: settings[key] for key in after} == after
 
 
-@pytest.mark.parametrize(("method", "edition"), [("snas", 1), ("asng", 1), ("asng", 2), ("enas", 1), ("enas", 2)])
+@pytest.mark.parametrize(
+    ("method", "edition"),
+    [("snas", 1), ("snas", 3), ("asng", 1), ("asng", 2), ("enas", 1), ("enas", 2)],
+)
 def test_a_search_whose_method_has_changed_is_not_finished_in_another_way(
     copied: Path, method: str, edition: int
 ) -> None:

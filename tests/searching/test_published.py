@@ -11,18 +11,19 @@ import pytest
 import nasight
 from command import run as command
 from nasight.data import load as load_data
-from nasight.searching import METHODS, PROTOCOLS, PUBLISHED, Run, published_training, resolve
+from nasight.notes import listening
+from nasight.searching import METHODS, PROTOCOLS, PUBLISHED, UNPUBLISHED, Run, published_training, resolve
 from nasight.searching._streams import Streams
 from nasight.spaces import load
 
-FAMILIES = {"nasbench201": "nasbench201", "darts": "darts", "nasbench1shot1": "nasbench1shot1-1"}
+SPACES = {"nasbench201": "nasbench201", "darts": "darts", "nasbench1shot1": "nasbench1shot1-1"}
 
 
 @pytest.mark.parametrize(
     ("preset", "method", "family"), [(preset, *pair) for preset in PROTOCOLS for pair in sorted(PROTOCOLS[preset])]
 )
 def test_every_published_protocol_is_a_valid_search_with_a_source(preset: str, method: str, family: str) -> None:
-    found = resolve(METHODS[method], load(FAMILIES[family]), data="cifar-10", preset=preset)
+    found = resolve(METHODS[method], load(SPACES[family]), data="cifar-10", preset=preset)
     row = PROTOCOLS[preset][method, family]
     wanted = dict(row.settings)
     for key in ("none", "space_options"):
@@ -152,8 +153,97 @@ def test_the_protocols_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert "gaea-darts on nasbench201" in shown
     assert "epochs 25" in shown
     assert command("search", "--list", "--preset", "paper", "--json") == 0
-    rows = json.loads(capsys.readouterr().out)["published"]
-    assert len(rows) == len(PUBLISHED)
+    found = json.loads(capsys.readouterr().out)
+    assert len(found["published"]) == len(PUBLISHED)
+    assert found["unpublished"] == dict(UNPUBLISHED)
+
+
+def test_the_list_says_what_is_in_the_row_of_a_method_and_why_others_have_no_protocol(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    command("search", "--list", "--preset", "paper")
+    shown = capsys.readouterr().out
+    assert "geometry Softmax (adam), stages of cells 5, 11, 17" in shown
+    assert "relaxation GumbelConstants, geometry Simplex (entropy, pull 0.01)" in shown
+    assert shown.rstrip().endswith("published in ENAS's space with 5 nodes (docs/faithful.md, section G)")
+    assert "\n  snas on nasbench201, nasbench1shot1: published in the DARTS space\n" in shown
+
+
+class Heard(list[str]):
+    """The notes of a search."""
+
+    def note(self, text: str) -> None:
+        self.append(text)
+
+    def progress(self, what: str, done: int, total: int) -> None:
+        """Nothing: progress is not compared."""
+
+
+def test_a_search_says_that_there_is_no_protocol_to_follow_and_why(tmp_path: Path) -> None:
+    flags = {"epochs": 2, "examples": 100, "size": {"channels": 4, "cells": 1}, "threads": 1, "batch_size": 16}
+    for place, method, preset, why in (
+        ("nasbench201", "snas", "paper", "snas on nasbench201: published in the DARTS space;"),
+        ("nasbench201", "snas", "medium", "snas on nasbench201: published in the DARTS space;"),
+        ("nasbench1shot1-1", "gdas", "medium", "gdas on nasbench1shot1-1: preset paper does;"),
+        ("nasbench201", "gaea-darts", "paper", None),
+        ("nasbench201", "gaea-darts", "medium", None),
+        ("nasbench201", "snas", "small", None),
+    ):
+        heard = Heard()
+        with listening(heard):
+            nasight.search(place, method, "digits", preset=preset, out=tmp_path / "run", overwrite=True, **flags)
+        told = [text for text in heard if "published protocol" in text]
+        if why is None:
+            assert told == []
+            continue
+        (text,) = told
+        assert text.startswith(f"preset {preset} follows no published protocol of {why}")
+        assert text.endswith("; the usual settings of the method are taken")
+
+
+@pytest.mark.parametrize(
+    ("method", "space", "size", "epochs", "warmup", "batch", "lr", "lr_min", "decay", "arch_lr", "objective"),
+    [
+        # Liu et al. 2019, A.1.1; cnn/train_search.py
+        ("darts", "darts", (16, 8), 50, 0, 64, 0.025, 0.001, 3e-4, 3e-4, "bilevel"),
+        ("darts-2nd", "darts", (16, 8), 50, 0, 64, 0.025, 0.001, 3e-4, 3e-4, "bilevel"),
+        # DARTS.config, DARTS-V2.py
+        ("darts-2nd", "nasbench201", (16, 5), 50, 0, 64, 0.025, 0.001, 5e-4, 3e-4, "bilevel"),
+        # second_order_script.sh, optimizers/darts/train_search.py
+        ("darts-2nd", "nasbench1shot1-1", (16, 3), 25, 0, 96, 0.025, 0.001, 3e-4, 3e-4, "bilevel"),
+        # Xu et al. 2020; train_search.py
+        ("pc-darts", "darts", (16, 8), 50, 15, 256, 0.1, 0.0, 3e-4, 6e-4, "bilevel"),
+        # GDAS-NASNet-CIFAR.config, NASNet-space-search-by-GDAS.sh
+        ("gdas-drawn", "darts", (16, 8), 250, 0, 256, 0.025, 0.001, 5e-4, 3e-4, "bilevel"),
+        # SNAS/train_search.py, README
+        ("snas", "darts", (16, 8), 150, 0, 64, 0.025, 0.001, 3e-4, 3e-4, "erm-joint"),
+        # GAEA, C.2; the author's code
+        ("gaea-pc-darts", "nasbench1shot1-1", (16, 3), 100, 10, 96, 0.025, 0.001, 3e-4, 0.1, "bilevel"),
+    ],
+)
+def test_a_protocol_has_the_numbers_of_its_publication(
+    method: str,
+    space: str,
+    size: tuple[int, int],
+    epochs: int,
+    warmup: int,
+    batch: int,
+    lr: float,
+    lr_min: float,
+    decay: float,
+    arch_lr: float,
+    objective: str,
+) -> None:
+    found = resolve(METHODS[method], load(space), data="cifar-10", preset="paper")
+    assert (found.epochs, found.schedule_epochs, found.warmup, found.batch_size) == (epochs, epochs, warmup, batch)
+    assert (found.lr, found.lr_min, found.weight_decay, found.arch_lr) == (lr, lr_min, decay, arch_lr)
+    assert (found.objective, found.validation, found.examples) == (objective, 0.0, None)
+    assert (found.size["channels"], found.size["cells"]) == size
+
+
+def test_the_released_search_of_snas_takes_117300_steps() -> None:
+    """150 epochs of 50,000 images in batches of 64, a short last one among them."""
+    assert METHODS["snas"].geometry.steps == 150 * math.ceil(50_000 / 64) == 117_300
 
 
 def test_medium_is_the_published_protocol_at_a_smaller_size() -> None:

@@ -108,6 +108,7 @@ def test_darts_cells_and_their_variants_train_under_one_protocol(data: Dataset) 
     assert [row.name for row in rows] == ["DARTS_V2", "DARTS_V2 connections 1"]
     assert all(row.steps_to_loss is not None and row.area is not None for row in rows)
     assert rows[0].parameters == design.parameters(channels=2, cells=2)
+    assert rows[0].multiply_adds == design.multiply_adds(channels=2, cells=2) > rows[0].parameters
 
 
 def test_rates_and_seeds_have_rows_with_their_spread(data: Dataset, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nasight.cli._shared import multiplies_line, size_text
+from nasight.cli._shared import count_text, multiplies_line, size_text
 
 if TYPE_CHECKING:
     from nasight.anatomy import Design
@@ -97,7 +97,20 @@ def _network_text(size: dict[str, Any]) -> str:
 
 
 def comparison_table(found: dict[str, Any]) -> str:
-    rows = [("cell", "lr", "width", "depth", "steps to loss", "mean loss", "accuracy", "diverged")]
+    rows = [
+        (
+            "cell",
+            "lr",
+            "width",
+            "depth",
+            "parameters",
+            "multiply-adds",
+            "steps to loss",
+            "mean loss",
+            "accuracy",
+            "diverged",
+        )
+    ]
     for row in found["cells"]:
         spread = "" if row["accuracy_spread"] is None else f" ± {row['accuracy_spread']:.2f}"
         rows.append(
@@ -106,6 +119,8 @@ def comparison_table(found: dict[str, Any]) -> str:
                 f"{row['lr']:g}",
                 f"{row['width']:g}c",
                 str(row["depth"]),
+                f"{row['parameters']:,}",
+                count_text(row["multiply_adds"]),
                 "-" if row["steps_to_loss"] is None else f"{row['steps_to_loss']:.0f}",
                 "-" if row["area"] is None else f"{row['area']:.3f}",
                 f"{row['accuracy']:.2f}{spread} %",

@@ -41,7 +41,7 @@ from nasight.cli._shared import (
 from nasight.options import SearchOptions
 
 if TYPE_CHECKING:
-    from nasight.searching import Progress, Run
+    from nasight.searching import Method, Progress, Run
 
 EXAMPLES = examples(
     "nasight search --data digits --preset tiny --out runs/a",
@@ -393,29 +393,63 @@ def _list(as_json: bool, preset: str) -> None:
 
 
 def _list_published(as_json: bool, preset: str) -> None:
-    """The protocol under which each method was published, with its source."""
-    from nasight.searching import PROTOCOLS
+    """The protocol under which each method was published, with its source; why others have none."""
+    from nasight.searching import FAMILIES, METHODS, PROTOCOLS, UNPUBLISHED
 
     rows = [
-        {"method": method, "space": family, **dict(p.settings), "source": p.source, "notes": list(p.notes)}
+        {
+            "method": method,
+            "space": family,
+            **dict(p.settings),
+            "source": p.source,
+            "notes": list(p.notes),
+            "row": _row(METHODS[method], p.settings["size"]["cells"]),
+        }
         for (method, family), p in PROTOCOLS[preset].items()
     ]
+    reasons = UNPUBLISHED if preset == "paper" else {}
     if as_json:
-        typer.echo(json.dumps({"published": rows}))
+        typer.echo(json.dumps({"published": rows, "unpublished": dict(reasons)}))
         return
     for row in rows:
-        values = {key: value for key, value in row.items() if key not in ("method", "space", "source", "notes", "size")}
+        apart = ("method", "space", "source", "notes", "size", "row")
+        values = {key: value for key, value in row.items() if key not in apart}
         sizes = ", ".join(f"{value} {key}" for key, value in row["size"].items())
         values |= values.pop("space_options", {})
         settings = ", ".join(f"{key} {value}" for key, value in values.items())
-        lines = [f"{row['method']} on {row['space']}: {sizes}; {settings}", f"  source: {row['source']}"]
-        typer.echo("\n".join([*lines, *(f"  note: {note}" for note in row["notes"])]))
+        of_row = ", ".join(
+            f"{key} {', '.join(map(str, value)) if isinstance(value, list) else value}"
+            for key, value in row["row"].items()
+        )
+        lines = [f"{row['method']} on {row['space']}: {sizes}; {settings}", f"  row of the method: {of_row}"]
+        lines += [f"  source: {row['source']}", *(f"  note: {note}" for note in row["notes"])]
+        typer.echo("\n".join(lines))
+    if reasons:
+        typer.echo("\nWithout a published protocol, so with the usual settings of the method:")
+    for method, why in reasons.items():
+        spaces = ", ".join(family for family in FAMILIES if (method, family) not in PROTOCOLS[preset])
+        typer.echo(f"  {method} on {spaces}: {why}")
+
+
+def _row(method: Method, cells: int) -> dict[str, Any]:
+    """What a protocol takes from the method table: the relaxation, the geometry, and stages where there are several."""
+    found: dict[str, Any] = {
+        "relaxation": type(method.relaxation).__name__,
+        "geometry": _geometry(method.geometry),
+    }
+    stages = method.schedule.stages
+    if len(stages) > 1:
+        found["stages of cells"] = [round(stage.depth * cells) for stage in stages]
+        found["dropout behind skips"] = [stage.dropout for stage in stages]
+    return found
 
 
 def _geometry(geometry: Any) -> str:
     kind = type(geometry).__name__
     detail = getattr(geometry, "potential", getattr(geometry, "rule", None))
-    return f"{kind} ({detail})" if detail else kind
+    pull = getattr(geometry, "pull", 0.0)
+    words = [str(detail)] * bool(detail) + [f"pull {pull:g}"] * bool(pull)
+    return f"{kind} ({', '.join(words)})" if words else kind
 
 
 def _progress() -> Progress:

@@ -34,6 +34,10 @@ class ExportDesign:
         """nasight's own network of this design."""
         return self.space.network(self.arch, self.inputs, self.classes, **self.size)
 
+    def multiply_adds(self) -> int | None:
+        """Those of the network for one example; None where they cannot be counted."""
+        return self.space.multiply_adds(self.inputs, self.classes, **self.size)(self.arch)
+
 
 def python_source(
     design: ExportDesign,
@@ -51,7 +55,9 @@ def python_source(
     if reason is not None:
         raise RequestError(f"{space.format(arch)} is not a network: {reason}")
     parts = space.source(arch, design.inputs, design.classes, dict(design.size))
-    sections = [_head(design, parts, weights, statistics), *parts.blocks, _tail(weights, statistics)]
+    products = design.multiply_adds()
+    head, tail = _head(design, parts, weights, statistics, products), _tail(weights, statistics, products)
+    sections = [head, *parts.blocks, tail]
     return "\n\n\n".join(section.strip("\n") for section in sections) + "\n"
 
 
@@ -69,7 +75,11 @@ def predict_source() -> str:
 
 
 def _head(
-    design: ExportDesign, parts: Source, weights: str | None, statistics: tuple[Sequence[float], Sequence[float]] | None
+    design: ExportDesign,
+    parts: Source,
+    weights: str | None,
+    statistics: tuple[Sequence[float], Sequence[float]] | None,
+    products: int | None,
 ) -> str:
     size = ", ".join(f"{name} {value}" for name, value in parts.size.items())
     functional = ["import torch.nn.functional as F"] if any("F." in block for block in parts.blocks) else []
@@ -79,7 +89,7 @@ def _head(
     lines = [
         f'"""A network found with nasight (space {design.space.name}, {size}); it needs {needs}.',
         "",
-        "    python THIS_FILE    prints the number of parameters and the shape of the output",
+        "    python THIS_FILE    prints the size of the network and the shape of its output",
         '"""',
         "",
         *pathlib,
@@ -91,6 +101,8 @@ def _head(
         f"INPUTS = ({shape})",
         f"CLASSES = {design.classes}",
     ]
+    if products is not None:
+        lines.append(f"MULTIPLY_ADDS = {products}  # per example")
     if weights:
         lines.append(f"WEIGHTS = Path(__file__).with_name({_quoted(weights)})")
     if statistics is not None:
@@ -100,7 +112,8 @@ def _head(
     return "\n".join(lines)
 
 
-def _tail(weights: str | None, statistics: tuple[Sequence[float], Sequence[float]] | None) -> str:
+def _tail(weights: str | None, statistics: tuple[Sequence[float], Sequence[float]] | None, products: int | None) -> str:
+    counted = "" if products is None else ", {MULTIPLY_ADDS:,} multiply-adds per example"
     path = "path: str | Path = WEIGHTS" if weights else "path: str"
     safe = _safe(weights)
     prepare = [
@@ -126,7 +139,7 @@ def _tail(weights: str | None, statistics: tuple[Sequence[float], Sequence[float
             f"    network = {'load()' if weights else 'Network().eval()'}",
             "    parameters = sum(p.numel() for p in network.parameters())",
             "    output = network(torch.randn(2, *INPUTS))",
-            '    print(f"{parameters:,} parameters, output {tuple(output.shape)}")',
+            f'    print(f"{{parameters:,}} parameters{counted}, output {{tuple(output.shape)}}")',
         ]
     )
 

@@ -7,7 +7,7 @@ from nasight.searching._latency import Latency
 from nasight.searching._loop import DEFAULT_METHOD, Interrupted, chosen_space, entropies, resume, search
 from nasight.searching._objectives import Objective
 from nasight.searching._progress import Progress
-from nasight.searching._published import PROTOCOLS, PUBLISHED, Published, published_training
+from nasight.searching._published import FAMILIES, PROTOCOLS, PUBLISHED, UNPUBLISHED, Published, published_training
 from nasight.searching._questions import Policy
 from nasight.searching._relaxations import Mixture, Relaxation, StepContext
 from nasight.searching._run import TRAIN_FREE, Run
@@ -21,10 +21,12 @@ from nasight.searching.methods import METHODS, Method, Schedule, gaea, method_ro
 
 __all__ = [
     "DEFAULT_METHOD",
+    "FAMILIES",
     "METHODS",
     "PROTOCOLS",
     "PUBLISHED",
     "TRAIN_FREE",
+    "UNPUBLISHED",
     "Diverged",
     "Interrupted",
     "Latency",

@@ -1,9 +1,11 @@
-"""What a search leaves out of its data, and what it does to it at random, said before it begins."""
+"""What a search leaves out of its data, what it does to it at random and what it follows, said before it begins."""
 
 from __future__ import annotations
 
 from nasight.data import Dataset, note, tell_augmentation
+from nasight.searching._published import why_usual
 from nasight.searching._settings import SearchSettings
+from nasight.spaces import Space
 
 
 def tell_amounts(settings: SearchSettings, data: Dataset, *, asked: bool) -> None:
@@ -13,3 +15,13 @@ def tell_amounts(settings: SearchSettings, data: Dataset, *, asked: bool) -> Non
     if used < rows and not asked:
         note(f"{used:,} of {rows:,} rows (preset {settings.preset}); --examples all")
     tell_augmentation(data, applied=settings.augment)
+
+
+def tell_protocol(settings: SearchSettings, space: Space) -> None:
+    """Say so where a preset that follows publications has none to follow."""
+    why = why_usual(settings.method, space.family, settings.preset)
+    if why is not None:
+        note(
+            f"preset {settings.preset} follows no published protocol of {settings.method} on {space.name}: {why}; the "
+            "usual settings of the method are taken"
+        )

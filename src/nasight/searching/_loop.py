@@ -25,7 +25,7 @@ from nasight.own import OwnParts, own_parts
 from nasight.reproducible import torch_threads
 from nasight.runs import DataRecord, RunFolder, same_data, writing
 from nasight.searching._agreement import check_agreement, picked_by_first
-from nasight.searching._amounts import tell_amounts
+from nasight.searching._amounts import tell_amounts, tell_protocol
 from nasight.searching._constraint import check_limit
 from nasight.searching._engine import Engine
 from nasight.searching._lengthen import lengthen
@@ -112,6 +112,7 @@ def search(
     same_data(ranks, dataset)
     if ranks.first:
         tell_amounts(resolved, dataset, asked=bool({"examples", "share"} & named.keys()))
+        tell_protocol(resolved, found)
     with torch_threads(resolved.threads):
         with ranks.together():
             engine = Engine(resolved, found, dataset, row, own, ranks)

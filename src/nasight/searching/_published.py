@@ -32,6 +32,11 @@ CELL = {"channels": 16, "cells": 5}
 AUTODL = "D-X-Y/AutoDL-Projects@f46486e"
 GAEA = "liamcli/gaea_release@1604615"
 AVERAGES = "batch norm always takes the statistics of the batch; the released code evaluates with running averages"
+LIFTED = (
+    "the released code lifts weights of operations to 0.00001 before it divides a row by its sum; here a row is "
+    "divided, lifted and divided again"
+)
+LIFTED_ALL = LIFTED.replace("weights of operations", "weights")
 EDGES = "the released code lifts no small weight of an edge; here all weights are lifted to 0.00001"
 CROPS = (
     "photos of a folder are brought to 224 pixels once (their middle) and mirrored at random, other data stay as they "
@@ -144,7 +149,7 @@ PUBLISHED: Mapping[tuple[str, str], Published] = {
     ("gaea-darts", "nasbench201"): Published(
         {**GAEA_201, "objective": "erm"},
         f"GAEA, C.3; {GAEA}: search_nasbench201.yaml, train_search.py",
-        ("channels: 16 in the paper, 24 in the released settings", AVERAGES),
+        ("channels: 16 in the paper, 24 in the released settings", LIFTED_ALL, AVERAGES),
     ),
     ("gdas", "nasbench201"): Published(
         _benchmark(250, arch_lr=3e-4, weights_first=True),
@@ -157,7 +162,8 @@ PUBLISHED: Mapping[tuple[str, str], Published] = {
         (
             "architecture rate: 0.1 in the paper, 0.01 in the released settings",
             "warm-up of 50 epochs and the entropy term of 0.01: in the released code, not in the paper",
-            "the released update divides a row by its sum before it lifts small weights; here after",
+            "the released update divides a row by its sum and then lifts weights to 0.00001, so that a row may sum to "
+            "a little more than 1; here it is divided once more",
             "cosine: the released scheduler, left at its default, begins anew every 50 epochs at half the height; "
             "here it is laid over all 150",
             "the command that was run is not recorded",
@@ -207,6 +213,7 @@ PUBLISHED: Mapping[tuple[str, str], Published] = {
         (
             "warm-up: 10 epochs in the paper, none in the released code",
             "training: batches of 128 in the paper, 96 in the released settings",
+            LIFTED,
             EDGES,
             AVERAGES,
         ),
@@ -260,12 +267,18 @@ PUBLISHED: Mapping[tuple[str, str], Published] = {
             "architecture rate: 0.1 in the paper, 0.0003 by default in the author's code",
             "output of a cell: the author's code concatenates the projected input as a block of its own; here it is "
             "added, as in automl/nasbench-1shot1@cb0f0ec",
+            LIFTED_ALL,
             AVERAGES,
         ),
     ),
     ("darts", "nasbench1shot1"): Published(
         {**ONE_SHOT, "epochs": 50, "schedule_epochs": 50, "warmup": 0, "arch_lr": 3e-4},
         "Zela et al. 2020; automl/nasbench-1shot1@cb0f0ec: 50 epochs by default, 25 in its scripts",
+        (AVERAGES,),
+    ),
+    ("darts-2nd", "nasbench1shot1"): Published(
+        {**ONE_SHOT, "epochs": 25, "schedule_epochs": 25, "warmup": 0, "arch_lr": 3e-4},
+        "Zela et al. 2020; automl/nasbench-1shot1@cb0f0ec: second_order_script.sh, optimizers/darts/train_search.py",
         (AVERAGES,),
     ),
     ("gdas", "nasbench1shot1"): Published(
@@ -317,6 +330,7 @@ PUBLISHED_ON_IMAGENET: Mapping[tuple[str, str], Published] = {
         (
             "the released code never clears the architecture's gradient before its step: that of the shared weights' "
             "batch is added, and in the first step that of all of warm-up; here the architecture's batch alone counts",
+            LIFTED,
             EDGES,
             CROPS,
             AVERAGES,
@@ -324,6 +338,36 @@ PUBLISHED_ON_IMAGENET: Mapping[tuple[str, str], Published] = {
     ),
 }
 """The same for searches on ImageNet."""
+
+ESTIMATOR = "an estimator to compare with, not published as a search"
+COMBINATION = "a combination that this library makes; not published"
+UNPUBLISHED: Mapping[str, str] = {
+    "gaea-darts": "GAEA searched the other spaces with PC-DARTS",
+    "pc-darts": "no search of NAS-Bench-201 by its authors was found",
+    "gaea-pc-darts": "GAEA searched NAS-Bench-201 with DARTS and GDAS",
+    "gdas": "in the DARTS space the released code has the estimator of `gdas-drawn`",
+    "gaea-gdas": "GAEA ran it on NAS-Bench-201 alone",
+    "gdas-drawn": "on NAS-Bench-201 the released estimator is `gdas`; on NAS-Bench-1Shot1 the two are the same",
+    "gaea-gdas-drawn": ESTIMATOR,
+    "gdas-straight": ESTIMATOR,
+    "gaea-gdas-straight": ESTIMATOR,
+    "rs-ws": "DARTS space: epochs and clip were not found (docs/faithful.md, section G)",
+    "snas": "published in the DARTS space",
+    "gaea-snas": COMBINATION,
+    "proxyless": "published on ImageNet in a space of its own",
+    "gaea-proxyless": COMBINATION,
+    "p-darts": "published in the DARTS space",
+    "gaea-p-darts": COMBINATION,
+    "setn": "DARTS space: the released configuration is missing from the repository (docs/faithful.md, section B)",
+    "gaea-setn": COMBINATION,
+    "xnas": "no search code was released; bound, epochs and batch were not found (docs/faithful.md, section G)",
+    "enas": "published in a space of its own; NAS-Bench-1Shot1's code has another controller (docs/faithful.md, "
+    "section F)",
+    "asng": "published in ENAS's space with 5 nodes (docs/faithful.md, section G)",
+}
+"""Method -> why it has no protocol on some family of spaces that others have one on."""
+FAMILIES = tuple(dict.fromkeys(family for _, family in PUBLISHED))
+"""The families of spaces that have protocols."""
 
 PROTOCOLS: Mapping[str, Mapping[tuple[str, str], Published]] = {"paper": PUBLISHED, "imagenet": PUBLISHED_ON_IMAGENET}
 """Preset -> its protocols. "medium" follows those of "paper", in its own length and size; see `Published.medium`."""
@@ -335,10 +379,26 @@ def published_for(method: str, family: str, preset: str) -> Published | None:
     return None if preset == "medium" and found is not None and found.medium is None else found
 
 
+def why_usual(method: str, family: str, preset: str) -> str | None:
+    """Why a preset that follows publications takes the usual settings of a method on such a space; None: it does not.
+
+    >>> why_usual("snas", "nasbench201", "paper")
+    'published in the DARTS space'
+    """
+    if preset not in ("paper", "medium") or published_for(method, family, preset) is not None:
+        return None
+    if (method, family) in PUBLISHED:
+        return "preset paper does"
+    if family not in FAMILIES:
+        return f"protocols are those of the spaces {', '.join(FAMILIES)}"
+    return UNPUBLISHED.get(method, "none is known")
+
+
 # GAEA, C.1 and C.2: the released searches of these spaces are bilevel; NAS-Bench-201 has both, and ERM is better (C.3).
 GAEA_BILEVEL = ("darts", "nasbench1shot1")
 ESTIMATORS = {"gaea-gdas-drawn": "gaea-gdas", "gaea-gdas-straight": "gaea-gdas"}
-"""Rows that differ from a published one by the estimator of a gradient alone, and have its objective."""
+"""Rows that have the objective of a published one. They differ from it by the estimator of a gradient, and by the
+entropy term: `gaea-gdas` has the published one of 0.01 (`pull`), these two have none."""
 
 
 def published_training(method: str, family: str) -> Mapping[str, Any]:

@@ -103,7 +103,11 @@ class Run:
         return data_of(self.folder, self.settings.data, given, data_folder=data_folder, may_differ=may_differ)
 
     def held_out(self, dataset: Dataset) -> Batches:
-        """Batches (examples, labels) of the rows that no part of the search has learned from."""
+        """Batches (examples, labels) of the rows that figures of the search are of.
+
+        No part of the search has learned from them, unless it held nothing out (`settings.validation` is 0, as under
+        most published protocols): then the architecture has, or, with one part for both, all of the search has.
+        """
         s = self.settings
         halves = self.method.objective(s.objective).halves
         return Streams(s, resized(dataset, s.resolution, test=False), halves=halves).validation

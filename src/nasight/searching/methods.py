@@ -122,7 +122,8 @@ GDAS_STRAIGHT = replace(GDAS, name="gdas-straight", relaxation=StraightThrough()
 SNAS = Method(
     "snas",
     Concrete(),
-    Softmax(steps=58_650),  # 150 epochs of 25,000 images in batches of 64
+    # 150 epochs of all 50,000 images in batches of 64, the last of 16 among them: one level, no halves.
+    Softmax(steps=117_300),
     (Joint(), Alternating(), Bilevel(), BlockStochastic()),
     Schedule(),
     "Xie et al. 2019",

@@ -41,6 +41,9 @@ class CellRow:
     width: float
     depth: int
     parameters: int
+    """Of the network for images of 32 x 32 in 10 classes, at the size of the protocol."""
+    multiply_adds: int
+    """Of the same network, for one image."""
     lr: float
     accuracy: float
     accuracy_spread: float | None
@@ -93,6 +96,7 @@ class Comparison:
             width=graph.width,
             depth=graph.depth,
             parameters=design.parameters(**size),
+            multiply_adds=design.multiply_adds(**size),
             lr=lr,
             accuracy=mean(t.accuracy for t in runs),
             accuracy_spread=stdev(t.accuracy for t in runs) if len(runs) > 1 else None,

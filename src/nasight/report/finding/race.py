@@ -68,6 +68,11 @@ class FindRaceValues:
         return [self.candidates[:cut], self.candidates[cut:]]
 
     @property
+    def counted(self) -> bool:
+        """Whether multiply-adds of a candidate are known."""
+        return any(candidate.multiply_adds is not None for candidate in self.candidates)
+
+    @property
     def closer(self) -> tuple[float, float] | None:
         """Accuracies between which the better half is; None where the others are not far below."""
         known = [a for c in self.candidates for a in c.accuracies if a is not None]
@@ -91,7 +96,7 @@ TEMPLATE = """
   <thead><tr>
     <th scope="col" class="n">no.</th>
     <th scope="col">proposed by</th>
-    <th scope="col" class="n">parameters</th>
+    <th scope="col" class="n">parameters{% if values.counted %}<br><small>multiply-adds</small>{% endif %}</th>
     {% for rung in values.rungs %}
     <th scope="col" class="n">{{ rung }}{{ ", %" if values.units.percent }}</th>
     {% endfor %}
@@ -105,7 +110,8 @@ TEMPLATE = """
     <td class="who">{{ c.proposers }}
       {%- if c.role %} <span class="tag {{ "safe" if c.role == "winner" else "unknown" }}">{{ c.role }}</span>
       {%- elif c.control %} <span class="tag plain">control</span>{% endif %}</td>
-    <td class="n">{{ c.parameters|number }}</td>
+    <td class="n">{{ c.parameters|number }}
+      {%- if c.multiply_adds is not none %}<br><small>{{ c.multiply_adds|number }}</small>{% endif %}</td>
     {% for accuracy in c.accuracies %}
     <td class="n">{{ values.units.number(accuracy) if accuracy is not none else "" }}</td>
     {% endfor %}
