@@ -205,7 +205,8 @@ def test_a_training_on_a_device_is_that_of_the_cpu_with_one_wait_per_epoch_and_o
         near = train(space, arch, "digits", device="cpu", **how)
         with fakegpu.present() as device, fakegpu.counting() as ledger:
             far = train(space, arch, "digits", device=str(device), out=tmp_path / space, **how)
-        assert ledger.synchronizations == 2 + 2 + 1, ledger.kinds  # the last one: the figures of the result
+        # The figures of the result are of outputs that the last epoch has read already.
+        assert ledger.synchronizations == 2 + 2, ledger.kinds
         for one, two in zip(near.curve, far.curve, strict=True):
             assert (two.train_loss, two.test_loss) == pytest.approx((one.train_loss, one.test_loss), rel=1e-4)
             assert two.test_accuracy == pytest.approx(one.test_accuracy, abs=1.0)
