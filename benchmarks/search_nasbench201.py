@@ -168,7 +168,8 @@ def simpler_ways(
     for key, seconds in at.items():
         steps = [within(one, seconds) for one in chosen]
         cells = [str(step[2]) for step in steps]
-        scored = spread([float(step[1]) for step in steps], 0)
+        # It scores evenly: at the last change of its best it had scored fewer than when its time was over.
+        scored = spread([one[-1][1] * min(1.0, seconds / one[-1][0]) for one in chosen], 0)
         naswot[key] = {"seconds": seconds, "scored": scored, "cells": cells, **accuracies(table, cells)}
     free = {"cells": [most], **accuracies(table, [most])}
     return {"naswot": naswot, "parameters": dict.fromkeys(at, free)}
