@@ -44,7 +44,8 @@ WHOLE: list[dict[str, Any]] = [
 SIGNALS = ("architecture weights", "shared weights", "parameters")
 SAMPLE, SEED = 200, 7
 ROWS = 2_000
-"""At most so many judge the shared weights. A search that held nothing out is judged by rows that it learned from."""
+"""At most so many judge the shared weights, or as many as --rows says. A search that held nothing out is judged by rows
+that it learned from."""
 
 
 def name_of(settings: dict[str, Any]) -> str:
@@ -56,14 +57,14 @@ def name_of(settings: dict[str, Any]) -> str:
     )
 
 
-def ranked(run: Run, folder: str | None, sample: int) -> dict[str, Any]:
+def ranked(run: Run, folder: str | None, sample: int, rows: int) -> dict[str, Any]:
     """Spearman's rho of every signal with the table, and what the search itself came to."""
-    how = {"sample": sample, "examples": ROWS, "seed": SEED, "data_folder": folder, "device": "cpu"}
+    how = {"sample": sample, "examples": rows, "seed": SEED, "data_folder": folder, "device": "cpu"}
     found = rank(run, table="nasbench201", metrics=(), **how)
     rho = {name: rank_correlation(found.predictions[name], found.accuracies) for name in SIGNALS}
     table, cell = load_table(folder=folder), str(run.result["architecture"])
     accuracy = float(table.column("c10_test200")[table.index(cell)])
-    return {"rho": rho, "seconds": run.result["seconds"], "cell": cell, "accuracy": accuracy}
+    return {"rho": rho, "seconds": run.result["seconds"], "cell": cell, "accuracy": accuracy, "rows": rows}
 
 
 def interval(values: list[float]) -> tuple[float, float]:
@@ -120,6 +121,7 @@ def main() -> None:
     flags = Flags(__doc__, "rank_sizes", seeds=8, data="CIFAR-10 and nasbench201.csv.gz", work="runs/rank-sizes")
     flags.add_argument("--first-seed", type=int, default=300)
     flags.add_argument("--sample", type=int, default=SAMPLE, help=f"cells that are ranked (default {SAMPLE})")
+    flags.add_argument("--rows", type=int, default=ROWS, help=f"that judge the shared weights (default {ROWS})")
     flags.add_argument("--also", nargs="*", default=[], metavar="RUN", help="finished searches to rank too")
     flags.add_argument("--only-also", action="store_true", help="search nothing")
     given = flags.read(seeds=1, sample=8)
@@ -130,7 +132,8 @@ def main() -> None:
     kept = KeptRows(given.out.with_name("rank_sizes_rows.json.gz"))
 
     def add(name: str, run: Run) -> None:
-        kept.put(json.dumps([name, run.settings.seed, given.sample]), ranked(run, given.data_folder, given.sample))
+        figures = ranked(run, given.data_folder, given.sample, given.rows)
+        kept.put(json.dumps([name, run.settings.seed, given.sample]), figures)
         print(f"seed {run.settings.seed}: {name}", file=sys.stderr, flush=True)
 
     for seed in range(given.first_seed, given.first_seed + given.seeds) if not given.only_also else ():
