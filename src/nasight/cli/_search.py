@@ -284,12 +284,14 @@ def _summary(run: Run) -> str:
     told = lines if len(lines) > 1 or "balanced accuracy" not in figures else []
     units = Units.of(result)
     found = units.bare(result["accuracy"])
+    # The published protocols hold nothing out.
+    judged = "held-out data" if run.settings.validation else "rows that it learned from"
     lines = [
         f"{result['method']} ({result['objective']}) on {result['space']}, {result['data']}, "
         f"{epochs_text(result['epochs'])}, {result['seconds']:.0f} s",
         "",
         f"  found        {result['architecture']}",
-        f"  {units.metric:12} {found} on held-out data, shared weights, this architecture alone",
+        f"  {units.metric:12} {found} on {judged}, shared weights, this architecture alone",
         *(f"               {line}" for line in told),
         *([f"  warning      {warning}"] if warning else []),
         f"  supernet     {units.text(last['valid_accuracy'])} on the same data, all architectures mixed "
