@@ -83,7 +83,7 @@ def summary(rows: dict[str, dict[str, Any]]) -> str:
         cells = []
         for signal in SIGNALS:
             mean, half = interval([v for v in row["rho"][signal] if v is not None])
-            cells.append(f"{mean:+.2f} ± {half:.2f}")
+            cells.append(f"{mean:+.2f} ± {half:.2f}" if len(row["seconds"]) > 1 else f"{mean:+.2f}")
         minutes = sum(row["seconds"]) / len(row["seconds"]) / 60
         found = spread(row["accuracy"])
         lines.append(f"| {name} | {len(row['seconds'])} | {minutes:.1f} | {found} | " + " | ".join(cells) + " |")
@@ -97,7 +97,7 @@ def figure(rows: dict[str, dict[str, Any]]) -> str:
         for axis, values in AXES.items()
     ]
     passed = [(how, float((how["examples"] or 50_000) * how["epochs"])) for how in WHOLE]
-    return panels_svg([*panels, panel(rows, "a minute, small, medium", "images x epochs", passed)])
+    return panels_svg([*panels, panel(rows, "a minute, small, medium", "images x epochs", passed, kind="points")])
 
 
 def width(value: Any) -> float:
@@ -106,7 +106,11 @@ def width(value: Any) -> float:
 
 
 def panel(
-    rows: dict[str, dict[str, Any]], title: str, label: str, searches: list[tuple[dict[str, Any], float]]
+    rows: dict[str, dict[str, Any]],
+    title: str,
+    label: str,
+    searches: list[tuple[dict[str, Any], float]],
+    kind: str = "line",
 ) -> Panel:
     """The correlations of the searches that there are, from left to right."""
     known = [(rows[name], x) for how, x in searches if (name := name_of(how)) in rows]
@@ -114,7 +118,7 @@ def panel(
     for signal in SIGNALS:
         points = [interval([v for v in row["rho"][signal] if v is not None]) for row, _ in known]
         series.append(Series(signal, [x for _, x in known], [mean for mean, _ in points], [half for _, half in points]))
-    return Panel(title, label, "rank correlation", series, log_x=True, kind="line")
+    return Panel(title, label, "rank correlation", series, log_x=True, kind=kind)
 
 
 def main() -> None:
