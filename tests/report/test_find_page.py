@@ -94,6 +94,14 @@ def test_a_baseline_that_nothing_beat_stands_alone(tmp_path: Path) -> None:
     assert "Nothing that was raced beat the baseline" in first
 
 
+def test_what_makes_the_interval_too_narrow_stands_beside_it(tmp_path: Path) -> None:
+    plain, warned = made_find(tmp_path / "plain"), made_find(tmp_path / "warned")
+    changed(warned.path, rows_vary=False, answers=2)
+    notes = ("gives one number for all rows", "has judged 2 answers of this find")
+    pages = [words(section(find_page(answer.path), "answer")) for answer in (plain, warned)]
+    assert [[note in page for note in notes] for page in pages] == [[False, False], [True, True]]
+
+
 def test_no_candidate_is_lost_in_the_table_or_in_the_figure(tmp_path: Path) -> None:
     answer = made_find(tmp_path / "find")
     lines = answer.result["race"]["lines"]

@@ -4,6 +4,7 @@ import pytest
 from nasight.errors import RequestError
 from nasight.studies.finding import Outcome, Point, difference
 from nasight.studies.finding._answer import front
+from nasight.studies.finding._answering import rows_vary
 
 
 def simulated(
@@ -72,3 +73,12 @@ def test_a_few_rows_that_disagree_decide_nothing_however_alike_the_seeds_are(
     found = difference([Outcome(100.0, winner)] * 3, [Outcome(100 * float(baseline.mean()), baseline)] * 3)
     assert found.better is (True if decided else None)
     assert found.mean == pytest.approx(100 * apart / rows)
+
+
+def test_a_metric_that_gives_one_number_for_all_rows_is_noticed() -> None:
+    one = {"a": [Outcome(70.0, np.full(40, 0.7))], "b": [Outcome(60.0, np.full(40, 0.6))]}
+    own = {"a": [Outcome(70.0, np.linspace(0.5, 0.9, 40))], "b": one["b"]}
+    right = {"a": [Outcome(100.0, np.ones(40, dtype=bool))], "b": [Outcome(100.0, np.ones(40, dtype=bool))]}
+    assert not rows_vary(one)
+    assert rows_vary(own)
+    assert rows_vary(right)  # all rows right is no single number: each was looked at

@@ -22,7 +22,7 @@ from nasight.errors import RequestError, RunError
 from nasight.searching import Diverged as SearchDiverged
 from nasight.spaces import PlainSpace, Space, load, multiply_adds
 from nasight.studies import Answer, trainable
-from nasight.studies.finding import Budget, Trainings
+from nasight.studies.finding import Budget, Trainings, _find
 from nasight.studies.finding._finder import NOTHING, add_budget, has_ended, legs
 from nasight.studies.finding._journal import Journal
 from nasight.studies.finding._workers import Searches, SearchRequest
@@ -104,6 +104,34 @@ def test_the_answer_predicts_and_its_model_needs_nothing_else(answer: Answer, fe
     assert 100 * right / len(predicted) == pytest.approx(taken["accuracies"][0], abs=0.01)
     assert isinstance(answer.network, nn.Module)
     assert {f.name for f in (answer.path / "model").iterdir()} >= {"model.json", "network.py", "weights.safetensors"}
+
+
+def test_no_training_of_the_recipe_stands_for_the_reference_in_the_race_or_in_the_answer(answer: Answer) -> None:
+    keys = [key.split() for key in Journal(answer.path) if key.startswith("training space")]
+    seeds = [int(word.removeprefix("seed=")) for key in keys for word in key if word.startswith("seed=")]
+    tuned, others = seeds[: len(answer.result["recipes"])], seeds[len(answer.result["recipes"]) :]
+    assert len(set(tuned)) == 1  # paired: they differ by the recipe alone
+    assert others
+    assert not set(tuned) & set(others)
+
+
+def test_reading_the_data_counts_in_the_time_of_a_find(
+    few_digits_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = _find.load_data
+
+    def slow(*given: Any, **settings: Any) -> Dataset:
+        time.sleep(1.5)
+        return read(*given, **settings)
+
+    def stop(event: str, values: Any) -> None:
+        if event == "plan":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(_find, "load_data", slow)
+    with pytest.raises(KeyboardInterrupt):
+        nasight.find(few_digits_file, out=tmp_path / "a", progress=stop, **TINY)
+    assert Journal(tmp_path / "a")["began 0"] >= 1.5
 
 
 def test_a_smaller_point_of_the_front_is_picked_without_searching_again(answer: Answer) -> None:

@@ -8,16 +8,8 @@ from hypothesis import strategies as st
 
 from nasight.errors import RequestError
 from nasight.studies.finding import Plan, Speed, find, plan, read_budget, time_text
-from nasight.studies.finding._plan import (
-    CHEAPER,
-    CONTROLS,
-    FEWEST_EPOCHS,
-    GRID,
-    SEEDS,
-    SHARES,
-    plan_of_trainings,
-    taught_rows,
-)
+from nasight.studies.finding._plan import GRID, SEEDS
+from nasight.studies.finding._planning import CHEAPER, CONTROLS, FEWEST_EPOCHS, SHARES, plan_of_trainings, taught_rows
 
 SPEED = Speed(train=3e-4, search=6e-4, score=0.1)
 

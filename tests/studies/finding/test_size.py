@@ -17,7 +17,8 @@ from nasight.spaces import load
 from nasight.studies import Answer, trainable
 from nasight.studies.finding import Candidate, Entry, Outcome, Race
 from nasight.studies.finding._journal import Journal
-from nasight.studies.finding._plan import LEAST_SEARCH, SHARES, Speed, plan, search_length, training_seconds
+from nasight.studies.finding._plan import Speed
+from nasight.studies.finding._planning import LEAST_SEARCH, SHARES, plan, search_length, training_seconds
 from nasight.studies.finding._settings import FindSettings, read_shares
 from nasight.studies.finding._size import ENOUGH, Size, choose_size
 

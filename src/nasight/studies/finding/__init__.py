@@ -5,8 +5,9 @@ from nasight.studies.finding._answering import answer_seeds
 from nasight.studies.finding._budget import Budget, read_budget, time_text
 from nasight.studies.finding._find import find, resume_find
 from nasight.studies.finding._page import find_page
-from nasight.studies.finding._plan import Plan, Speed, plan
+from nasight.studies.finding._plan import Plan, Speed
 from nasight.studies.finding._plan_only import PlannedFind, find_plan
+from nasight.studies.finding._planning import plan
 from nasight.studies.finding._race import Agreement, Candidate, Entry, Outcome, Race
 from nasight.studies.finding._settings import with_test_part
 from nasight.studies.finding._simulated import FindPolicy, TableFind

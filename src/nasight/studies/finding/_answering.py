@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from statistics import mean
 from typing import Any
@@ -17,7 +17,8 @@ from nasight.runs import RunFolder
 from nasight.studies.finding._answer import Difference, Point, carried_on, difference, front
 from nasight.studies.finding._leg import Leg, leg_seed
 from nasight.studies.finding._names import SPACE, STAND_IN, shown, split_name
-from nasight.studies.finding._plan import JUDGING, KEPT_EPOCH, PER_TRAINING, SEEDS, taught_rows
+from nasight.studies.finding._plan import SEEDS
+from nasight.studies.finding._planning import JUDGING, KEPT_EPOCH, PER_TRAINING, taught_rows
 from nasight.studies.finding._race import Agreement, Candidate, Outcome, Race
 from nasight.studies.finding._shallow import shallow_winner
 from nasight.studies.finding._work import BOOSTING, Request
@@ -26,8 +27,6 @@ FIRST_SEED = 5_000
 """Seeds of the answer's trainings begin so far above those of their leg: none of them was used before."""
 ANSWERED = 0.84
 """The part of the last seconds that trainings take: the model, the page and the times of the front come after them."""
-
-
 MOST_SEEDS = 10
 """Where there is time for more than the longest trainings with the fewest seeds, there are up to so many."""
 
@@ -148,6 +147,17 @@ def _affordable(leg: Leg, race: Race, winner: Candidate, baseline: Candidate) ->
         return makespan(costs, leg.f.count) <= usable
 
     least, most = leg.plan.rungs[0], 2 * leg.plan.epochs if leg.epochs is None else leg.epochs
+    return longest(fits, least, most)
+
+
+def longest(fits: Callable[[int, int], bool], least: int, most: int) -> tuple[int, int]:
+    """The most epochs for which there is time with the fewest seeds; where that is all that is wanted, more seeds.
+
+    >>> longest(lambda epochs, seeds: epochs * seeds <= 60, 6, 100), longest(lambda e, n: e * n <= 60, 6, 8)
+    ((20, 3), (8, 7))
+    >>> longest(lambda epochs, seeds: False, 6, 100), longest(lambda epochs, seeds: True, 6, 100)
+    ((6, 3), (100, 10))
+    """
     epochs = max((e for e in range(least, most + 1) if fits(e, SEEDS)), default=least)
     if epochs < most:
         return epochs, SEEDS
@@ -196,7 +206,7 @@ def _result(
         "difference": apart.mean,
         "interval": [apart.low, apart.high],
         "level": apart.level,
-        "rows_vary": _rows_vary(sides),
+        "rows_vary": rows_vary(sides),
         "better": better,
         "take": shown(winner if better else baseline),
         "trained": trained,
@@ -222,7 +232,7 @@ def _result(
     return {**result, "sentence": sentence(result)}
 
 
-def _rows_vary(sides: Mapping[str, Sequence[Outcome]]) -> bool:
+def rows_vary(sides: Mapping[str, Sequence[Outcome]]) -> bool:
     """Whether rows have scores of their own; a metric of one's own may give one number for all of them."""
     rows = [o.right for found in sides.values() for o in found if o.right is not None]
     return any(right.dtype == bool or len(right) == 1 or float(np.ptp(right)) > 0 for right in rows)

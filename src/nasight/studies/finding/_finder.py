@@ -24,7 +24,7 @@ from nasight.studies.finding._context import Context, silent
 from nasight.studies.finding._journal import Journal
 from nasight.studies.finding._leg import Leg, LegResult
 from nasight.studies.finding._page import find_page
-from nasight.studies.finding._plan import TooSmall
+from nasight.studies.finding._planning import TooSmall
 from nasight.studies.finding._stages import run_leg
 
 NOTHING = Budget()

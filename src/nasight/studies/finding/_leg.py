@@ -16,16 +16,8 @@ from nasight.searching import Latency
 from nasight.studies.finding._budget import Budget
 from nasight.studies.finding._context import Context
 from nasight.studies.finding._names import SPACE
-from nasight.studies.finding._plan import (
-    FEWEST_PLACES,
-    JUDGE_SHARE,
-    JUDGING,
-    PER_TRAINING,
-    Plan,
-    rung_share,
-    taught_rows,
-    waves,
-)
+from nasight.studies.finding._plan import JUDGE_SHARE, Plan
+from nasight.studies.finding._planning import FEWEST_PLACES, JUDGING, PER_TRAINING, rung_share, taught_rows, waves
 from nasight.studies.finding._propose import Proposal, at_random
 from nasight.studies.finding._race import Candidate, Race
 from nasight.studies.finding._speed import pace

@@ -10,7 +10,8 @@ from nasight.reproducible import generator_for
 from nasight.searching import Run, method_row
 from nasight.studies._explain import explain
 from nasight.studies.finding._leg import Leg
-from nasight.studies.finding._plan import FEWEST_PLACES, Speed, least_rows, rung_text, search_length
+from nasight.studies.finding._plan import Speed, rung_text
+from nasight.studies.finding._planning import FEWEST_PLACES, least_rows, search_length
 from nasight.studies.finding._propose import (
     Proposal,
     at_random,

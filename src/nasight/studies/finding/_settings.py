@@ -11,7 +11,7 @@ import torch
 from nasight.data import Dataset, select_rows, split_indices
 from nasight.errors import RequestError
 from nasight.reproducible import generator_for
-from nasight.studies.finding._plan import SHARES
+from nasight.studies.finding._planning import SHARES
 
 TEST_SHARE = 0.2
 TOLERANCE = 1e-6

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nasight.searching import Run
+from nasight.studies.finding._plan import SEEDS
 from nasight.studies.finding._propose import from_searches
 from nasight.studies.finding._race import Candidate, Entry, Outcome, Race
 from nasight.tables import ClusterSettings, Job, Policy, RaceProblem, Table
@@ -20,7 +21,6 @@ LENGTHS = (12, 200)
 RUNG_SHARES = (0.35, 0.35)
 # Shares of the first rung's places.
 SEARCHED, LARGEST, MUTATED = 0.5, 0.05, 0.2
-SEEDS = 3
 
 
 @dataclass(frozen=True)

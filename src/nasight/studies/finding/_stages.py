@@ -11,13 +11,11 @@ from nasight.searching import Latency
 from nasight.studies.finding._answering import answer
 from nasight.studies.finding._leg import Leg, LegResult
 from nasight.studies.finding._names import OWN, PLAIN, SPACE, STAND_IN, is_searched, shown, split_name
-from nasight.studies.finding._plan import (
+from nasight.studies.finding._plan import GRID, Plan, Speed
+from nasight.studies.finding._planning import (
     FEWEST_EPOCHS,
     FEWEST_PLACES,
-    GRID,
     MOST_EPOCHS,
-    Plan,
-    Speed,
     plan,
     plan_of_trainings,
     training_seconds,

@@ -1,0 +1,299 @@
+"""How a budget is divided: from measured speeds to epochs, rungs, places and searches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from nasight.errors import RequestError
+from nasight.studies.finding._budget import time_text
+from nasight.studies.finding._plan import GRID, GRID_STEPS, JUDGE_SHARE, SEEDS, Plan, Speed
+
+SHARES: Mapping[str, float] = {"recipe": 0.12, "propose": 0.20, "race": 0.38, "answer": 0.30}
+"""The parts of the budget, as shares."""
+TOLERATED = 1.3
+"""The trainings of the recipe may take so many times its share, before shorter ones are taken."""
+FEWEST_EPOCHS, MOST_EPOCHS = 6, 100
+FEWEST_ROWS = 400
+LEAST_RUNG = 6
+"""Epochs of the shortest whole schedule; a rung that has time for fewer has fewer rows (`benchmarks/find_rungs.py`)."""
+NARROWING = 3
+LEAST_SEARCH = 4
+"""Epochs of the shortest search; one that has time for fewer has fewer rows."""
+CHEAPER = 0.7
+"""A rung costs at most so much of the next one, or is left out."""
+FEWEST_RACED = 4
+FEWEST_PLACES = 2
+SCORED = 30
+CONTROLS = 2
+"""The space's reference and a plain network; on the lowest rung each is trained twice."""
+MOST_PLACES = 200
+SLACK = 0.93
+"""Clocks are noisy: so much of the budget is planned with."""
+PER_TRAINING = 0.4
+"""Seconds that a training takes besides its steps."""
+SHORTER = 0.9
+"""By so much the trainings that answer are made shorter where a plan takes more than there is."""
+JUDGE_ROWS = 2_000
+"""Where the share that judges would be more rows than these, no more judge than learn."""
+JUDGING = 0.35
+"""What judging a row costs, in parts of a step that learns from it."""
+KEPT_EPOCH = 0.02
+"""Seconds that an epoch takes besides its steps in a training that is kept: its row is written."""
+
+
+class TooSmall(RequestError):
+    """A budget that is not enough for anything useful."""
+
+
+def plan(
+    speed: Speed,
+    seconds: float,
+    *,
+    workers: int,
+    rows: int,
+    classes: int,
+    tests: int = 0,
+    spent: float = 0.0,
+    shares: Mapping[str, float] = SHARES,
+    most_epochs: int = MOST_EPOCHS,
+) -> Plan:
+    """The plan for a budget of seconds; one that is too small for anything useful says what the least is.
+
+    Parameters
+    ----------
+    speed : what was measured.
+    seconds : the budget that is left.
+    workers : processes that train at once.
+    rows : training rows there are.
+    classes : classes there are.
+    tests : test rows there are.
+    spent : seconds of the budget that went into loading and measuring.
+    shares : of the budget, see `SHARES`.
+    most_epochs : of the trainings that answer.
+    """
+    planner = _Planner(speed, workers, rows, classes, tests, shares, most_epochs)
+    least, shared = planner.least_training, seconds
+    each = training_seconds(seconds, workers, shares["answer"]) - planner.testing
+    # Every part has a least length. Where these take more than their shares, the answer has less, and then all have.
+    while shared > 0:
+        found = planner.plan(shared, max(each, least))
+        if sum(found.seconds.values()) <= seconds:
+            return found
+        each, shared = (SHORTER * each, shared) if each > least else (each, shared - (1 - SHORTER) * seconds)
+    found = planner.plan(0.0, least)
+    needed = sum(found.seconds.values())
+    if needed <= seconds:
+        return found
+    taken = f" (to measure its speed took {time_text(spent)})" if round(spent) else ""
+    raise TooSmall(
+        f"a budget of {time_text(seconds + spent)} is too small for this data on this machine{taken}: "
+        f"the least is about {time_text(math.ceil(1.05 * needed + spent))}"
+    )
+
+
+@dataclass(frozen=True)
+class _Planner:
+    """What a plan follows from besides the time there is."""
+
+    speed: Speed
+    workers: int
+    rows: int
+    classes: int
+    tests: int
+    shares: Mapping[str, float]
+    most_epochs: int
+
+    @property
+    def least_rows(self) -> int:
+        return least_rows(self.rows, self.classes)
+
+    @property
+    def least_training(self) -> float:
+        """Seconds of the shortest training that can answer."""
+        return FEWEST_EPOCHS * (self.least_rows * self.speed.train + KEPT_EPOCH)
+
+    @property
+    def testing(self) -> float:
+        """Seconds in which a network meets the test part."""
+        return JUDGING * self.tests * self.speed.train
+
+    def plan(self, seconds: float, each: float) -> Plan:
+        """The plan for trainings of the answer that take so many seconds each."""
+        usable, row = SLACK * seconds, self.speed.train
+        examples = min(self.rows, max(self.least_rows, int((each / FEWEST_EPOCHS - KEPT_EPOCH) / row)))
+        epochs = max(FEWEST_EPOCHS, min(self.most_epochs, int(each / (examples * row + KEPT_EPOCH))))
+        judges = judge_share(self.rows, examples)
+        taught = taught_rows(self.rows, examples, judges)
+        rungs, rung_rows = _rungs(epochs, taught, min(taught, self.least_rows))
+        judging = JUDGING * judges * self.rows
+        costs = tuple((e * r + judging) * row + PER_TRAINING for e, r in zip(rungs, rung_rows, strict=True))
+        kept, places = self._race(costs, self.shares["race"] * usable)
+        rungs, rung_rows = tuple(rungs[i] for i in kept), tuple(rung_rows[i] for i in kept)
+        costs = tuple(costs[i] for i in kept)
+        searches = self.workers if seconds < 1_800 else 2 * self.workers
+        propose, search, score = self.shares["propose"] * usable, self.speed.search, self.speed.score
+        passes = 0.8 * propose / waves(searches, self.workers) / search
+        search_epochs, search_rows = search_length(passes, examples, self.least_rows)
+        scored = max(0, min(1_000, int(0.2 * propose * self.workers / max(score, 1e-6))))
+        tuning = sum(waves(n, self.workers) for n in GRID_STEPS)
+        recipe = _recipe_rung(costs, TOLERATED * self.shares["recipe"] * usable / tuning)
+        answer = epochs * (examples * row + KEPT_EPOCH) + PER_TRAINING + self.testing
+        expected = {
+            "recipe": tuning * costs[recipe],
+            "propose": waves(searches, self.workers) * search_epochs * search_rows * search
+            + scored * score / self.workers,
+            "race": sum(self._rung_seconds(i, n, costs[i]) for i, n in enumerate(places)),
+            "answer": waves(2 * SEEDS, self.workers) * answer,
+        }
+        return Plan(
+            examples, epochs, rungs, places, searches, search_epochs, scored, rungs[recipe], expected, rung_rows,
+            search_rows=search_rows, recipe_at=recipe, judge_share=judges,
+        )  # fmt: skip
+
+    def _rung_seconds(self, rung: int, places: int, cost: float) -> float:
+        """What a rung takes: so many candidates, and the controls beside them."""
+        return waves(places + _beside(rung), self.workers) * cost
+
+    def _race(self, costs: Sequence[float], seconds: float) -> tuple[list[int], tuple[int, ...]]:
+        """The rungs of a race that takes so many seconds, and the candidates of each.
+
+        The longest rung is left out where there is no time for it, or none for more candidates before it; one in the
+        middle where as many would go on as there are.
+        """
+        kept = list(range(len(costs)))
+        while len(kept) > 1:
+            chosen = [costs[i] for i in kept]
+            if sum(self._least(chosen)) <= seconds:
+                places = self._places(chosen, seconds)
+                flat = next((k for k, (a, b) in enumerate(pairwise(places)) if a <= b), None)
+                if flat is None:
+                    return kept, places
+                del kept[flat or -1]
+            else:
+                kept.pop()
+        return kept, self._places([costs[i] for i in kept], seconds)
+
+    def _least(self, costs: Sequence[float]) -> list[float]:
+        """What every rung takes with the fewest candidates."""
+        return [self._rung_seconds(i, FEWEST_PLACES, cost) for i, cost in enumerate(costs)]
+
+    def _places(self, costs: Sequence[float], seconds: float) -> tuple[int, ...]:
+        """Candidates of every rung in these seconds, the fewest at least."""
+        left, least, found = seconds, self._least(costs), list[int]()
+        for rung, cost in enumerate(costs):
+            time = rung_share(left, least[rung:])
+            fitting = max(FEWEST_PLACES, int(time / cost) * self.workers - _beside(rung))
+            found.append(min(MOST_PLACES // NARROWING**rung, fitting))
+            left -= self._rung_seconds(rung, found[-1], cost)
+        return tuple(found)
+
+
+def _beside(rung: int) -> int:
+    """Trainings of the controls on a rung."""
+    return CONTROLS * (2 if rung == 0 else 1)
+
+
+def least_rows(rows: int, classes: int) -> int:
+    """Rows that a training or a search learns from at least."""
+    return min(rows, max(FEWEST_ROWS, 20 * classes))
+
+
+def waves(trainings: int, workers: int) -> int:
+    """How often so many workers train one after the other.
+
+    >>> waves(6, 2), waves(6, 4), waves(6, 64)
+    (3, 2, 1)
+    """
+    return math.ceil(trainings / workers)
+
+
+def rung_share(left: float, least: Sequence[float]) -> float:
+    """Seconds of a rung, of those that are left for it and the longer ones after it.
+
+    Parameters
+    ----------
+    left : for all of them.
+    least : what this rung and each after it takes with the fewest candidates.
+
+    All have the same share, unless a longer one needs more: then those before it have less. A rung for which there is
+    no time whatever the others take is not counted.
+
+    >>> rung_share(90.0, [10.0, 20.0, 30.0]), rung_share(90.0, [10.0, 20.0, 50.0]), rung_share(90.0, [10.0, 90.0])
+    (30.0, 20.0, 90.0)
+    """
+    later = list(least[1:])
+    while later and left - sum(later) < least[0]:
+        later.pop()
+    return min(left / (len(later) + 1), left - sum(later))
+
+
+def _recipe_rung(costs: Sequence[float], seconds: float) -> int:
+    """The longest rung of which a training takes at most so many seconds; the shortest where none does."""
+    fitting = (rung for rung in range(len(costs) - 1, 0, -1) if costs[rung] <= seconds)
+    return next(fitting, 0)
+
+
+def search_length(passes: float, rows: int, least_rows: int, most_epochs: int = 50) -> tuple[int, int]:
+    """Epochs and rows of a search that passes so many rows through the supernet.
+
+    >>> search_length(90_000, 8_000, 400), search_length(20_000, 8_000, 400)
+    ((11, 8000), (4, 5000))
+    """
+    epochs = min(most_epochs, int(passes / rows))
+    if epochs >= LEAST_SEARCH:
+        return epochs, rows
+    return LEAST_SEARCH, max(min(rows, least_rows), int(passes / LEAST_SEARCH))
+
+
+def training_seconds(seconds: float, workers: int, share: float) -> float:
+    """Seconds for each training of the answer, of a budget of which it has this share."""
+    return share * SLACK * seconds / waves(2 * SEEDS, workers) - PER_TRAINING
+
+
+def _rungs(epochs: int, rows: int, least_rows: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Epochs and rows of the rungs: of a ninth, a third and all of the cost of the trainings that answer.
+
+    A shorter schedule has fewer epochs, and where these would be too few, fewer rows.
+    """
+    found = [(epochs, rows)]
+    for part in (NARROWING, NARROWING**2):
+        e = max(min(LEAST_RUNG, epochs), round(epochs / part))
+        few = epochs / part < LEAST_RUNG
+        r = max(least_rows, round(rows * epochs / (part * e))) if few else rows
+        if e * r <= CHEAPER * found[0][0] * found[0][1]:
+            found.insert(0, (e, r))
+    return tuple(e for e, _ in found), tuple(r for _, r in found)
+
+
+def judge_share(rows: int, examples: int) -> float:
+    """The share of the rows that judge where trainings learn from so many: more would take time and tell little.
+
+    >>> judge_share(8_000, 8_000), judge_share(50_000, 1_000)
+    (0.25, 0.04)
+    """
+    return min(JUDGE_SHARE, max(JUDGE_ROWS, examples) / rows)
+
+
+def taught_rows(rows: int, examples: int, judges: float = JUDGE_SHARE) -> int:
+    """Of `rows` those that a training of the race learns from, if it may take so many and a share judges."""
+    return min(examples, round((1 - judges) * rows))
+
+
+def plan_of_trainings(
+    trainings: int, *, rows: int, epochs: int = FEWEST_EPOCHS, controls: int = CONTROLS, recipes: int = GRID
+) -> Plan:
+    """The plan for a number of trainings, in which no clock plays a role; `controls` is how many run along, `recipes`
+    how many choose the recipe.
+    """
+    short = max(1, round(epochs / NARROWING))
+    rungs = tuple(sorted({short, epochs}))
+    left = trainings - recipes - 2 * SEEDS - controls * (len(rungs) + 1)
+    if left < FEWEST_RACED * len(rungs):
+        least = trainings - left + FEWEST_RACED * len(rungs)
+        raise TooSmall(f"{trainings} trainings are too few for recipe, race and answer: the least is {least}")
+    last = max(2, left // (NARROWING + 1)) if len(rungs) > 1 else 0
+    places = (left - last, last) if len(rungs) > 1 else (left,)
+    return Plan(rows, epochs, rungs, places, 2, max(2, epochs), SCORED, short)
