@@ -90,7 +90,7 @@ class SearchOptions(TypedDict, total=False):
     lr_warmup: Annotated[int, Setting("Epochs in which the learning rate rises first.", LENGTH, "N")]
     size: Annotated[dict[str, int], Setting("Sizes of the supernet, such as channels=8.", SIZE)]
     partial: Annotated[
-        int, Setting("One part in K of the channels goes through the operations (pc-darts: 4).", SIZE, "K")
+        int, Setting("One part in K of the channels goes through the operations (pc-darts: 4; imagenet: 2).", SIZE, "K")
     ]
     resolution: Annotated[
         int, Setting("Shrink images to this many pixels per side (photos, preset imagenet: 224).", SIZE, "N")
@@ -110,9 +110,12 @@ class SearchOptions(TypedDict, total=False):
             LEARNING,
         ),
     ]
-    arch_clip: Annotated[float, Setting("Largest gradient norm of the architecture (default: any).", LEARNING)]
+    arch_clip: Annotated[
+        float, Setting("Largest gradient norm of the architecture (default: as published; else any).", LEARNING)
+    ]
     weights_first: Annotated[
-        bool, Setting("Whether a step moves the shared weights before the architecture (asng: it does).", LEARNING)
+        bool,
+        Setting("Whether a step moves the shared weights before the architecture (default: as published).", LEARNING),
     ]
     augment: Annotated[bool | str | Callable[[Any], Any], Setting(AUGMENT, LEARNING, "WORDS")]
     class_weights: Annotated[
@@ -130,7 +133,11 @@ class SearchOptions(TypedDict, total=False):
     ]
     candidate_rows: Annotated[
         int,
-        Setting("Each of these (rs-ws, ...) is judged on N rows of its own (default: all on the same).", LEARNING, "N"),
+        Setting(
+            "Each of these (rs-ws, ...) is judged on N rows of its own (default: as published, else the same).",
+            LEARNING,
+            "N",
+        ),
     ]
     top: Annotated[int, Setting("The best K of these are trained and compared (eigen, ...).", LEARNING, "K")]
     max_params: Annotated[

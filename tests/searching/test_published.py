@@ -15,6 +15,7 @@ from nasight.notes import listening
 from nasight.searching import METHODS, PROTOCOLS, PUBLISHED, UNPUBLISHED, Run, published_training, resolve
 from nasight.searching._streams import Streams
 from nasight.spaces import load
+from nasight.studies import trainable
 
 SPACES = {"nasbench201": "nasbench201", "darts": "darts", "nasbench1shot1": "nasbench1shot1-1"}
 
@@ -106,9 +107,14 @@ def test_p_darts_has_three_stages_of_25_epochs_with_5_11_and_17_cells() -> None:
     assert depths == [5, 11, 17]
 
 
-def test_what_is_given_wins_and_other_epochs_have_a_warm_up_and_a_cosine_of_their_own() -> None:
+def test_what_is_given_wins_and_other_epochs_have_the_published_parts_of_warm_up_and_cosine() -> None:
     found = resolve(METHODS["gaea-pc-darts"], load("darts"), data="cifar-10", preset="paper", epochs=10, lr=0.05)
-    assert (found.epochs, found.schedule_epochs, found.warmup, found.lr) == (10, 10, 3, 0.05)
+    assert (found.epochs, found.schedule_epochs, found.warmup, found.lr) == (10, 10, 2, 0.05)
+    space = load("nasbench201", none=False)
+    lengths = {"gaea-darts": (50, 100, 0), "gaea-gdas": (15, 15, 5), "gdas": (25, 25, 0), "enas": (25, 10, 0)}
+    for method, (epochs, cosine, warmup) in lengths.items():
+        found = resolve(METHODS[method], space, data="cifar-10", preset="paper", epochs=epochs)
+        assert (found.epochs, found.schedule_epochs, found.warmup) == (epochs, cosine, warmup), method
 
 
 def test_the_published_number_of_epochs_means_the_published_warm_up_whether_given_or_not() -> None:
@@ -217,8 +223,10 @@ def test_a_search_says_that_there_is_no_protocol_to_follow_and_why(tmp_path: Pat
         ("gdas-drawn", "darts", (16, 8), 250, 0, 256, 0.025, 0.001, 5e-4, 3e-4, "bilevel"),
         # SNAS/train_search.py, README
         ("snas", "darts", (16, 8), 150, 0, 64, 0.025, 0.001, 3e-4, 3e-4, "erm-joint"),
-        # GAEA, C.2; the author's code
-        ("gaea-pc-darts", "nasbench1shot1-1", (16, 3), 100, 10, 96, 0.025, 0.001, 3e-4, 0.1, "bilevel"),
+        # baseline_script.sh
+        ("darts", "nasbench1shot1-1", (16, 3), 25, 0, 96, 0.025, 0.001, 3e-4, 3e-4, "bilevel"),
+        # GAEA, C.2: as Zela et al., but for the rate
+        ("gaea-pc-darts", "nasbench1shot1-1", (16, 3), 100, 0, 96, 0.025, 0.001, 3e-4, 0.1, "bilevel"),
     ],
 )
 def test_a_protocol_has_the_numbers_of_its_publication(
@@ -271,6 +279,21 @@ def test_gaea_rows_are_single_level_on_nasbench201_but_for_the_estimators_of_gda
     bilevel = {name for name, objective in rows.items() if objective == "bilevel"}
     assert bilevel == {"gaea-gdas", "gaea-gdas-drawn", "gaea-gdas-straight"}
     assert {objective for name, objective in rows.items() if name not in bilevel} == {"erm"}
+
+
+@pytest.mark.parametrize(
+    ("name", "differs"),
+    [
+        ("DARTS_V1", {"drop_path": 0.2}),
+        ("DARTS_V2", {"drop_path": 0.2}),
+        ("PC_DARTS_cifar10", {"batch_size": 128}),
+        ("gaea_pc_darts_cifar10", {"batch_size": 128}),
+        ("NASNet", {}),
+    ],
+)
+def test_published_cells_are_trained_as_published_by_their_names_too(name: str, differs: dict[str, float]) -> None:
+    assert trainable(space="darts", arch=name, preset="paper").settings == differs
+    assert trainable(space="darts", arch=name, preset="small").settings == {}
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,19 @@ from nasight.spaces import load
 from nasight.training import train
 
 SPACE = load("darts")
-# The cell of random search with weight sharing (Li & Talwalkar 2019) has this form: `none` among its operations.
+# More of it than in any published cell, and a node that nothing reaches.
 TEXT = (
     "Genotype(normal=[('sep_conv_5x5', 1), ('none', 0), ('sep_conv_3x3', 0), ('skip_connect', 2), "
     "('none', 1), ('none', 2), ('dil_conv_3x3', 4), ('sep_conv_3x3', 2)], normal_concat=range(2, 6), "
     "reduce=[('max_pool_3x3', 0), ('none', 1), ('sep_conv_3x3', 2), ('skip_connect', 0), "
     "('skip_connect', 1), ('none', 0), ('max_pool_3x3', 3), ('sep_conv_5x5', 1)], reduce_concat=range(2, 6))"
+)
+# ASHA200 of liamcli/gaea_release@1604615, which random search found.
+PUBLISHED = (
+    "Genotype(normal=[('skip_connect', 1), ('dil_conv_3x3', 0), ('sep_conv_3x3', 1), ('skip_connect', 0), "
+    "('none', 1), ('max_pool_3x3', 0), ('skip_connect', 1), ('dil_conv_3x3', 0)], normal_concat=[2, 3, 4, 5], "
+    "reduce=[('max_pool_3x3', 1), ('avg_pool_3x3', 0), ('sep_conv_5x5', 1), ('skip_connect', 2), "
+    "('max_pool_3x3', 3), ('none', 1), ('skip_connect', 0), ('sep_conv_5x5', 4)], reduce_concat=[2, 3, 4, 5])"
 )
 SIZE = {"channels": 4, "cells": 5}
 
@@ -47,8 +54,9 @@ def test_a_node_of_none_alone_is_zero_and_the_others_are_sums_of_what_is_left() 
     assert out[:, 8:12].abs().max() == 0
 
 
-def test_none_adds_no_parameters() -> None:
-    arch = SPACE.parse(TEXT)
+@pytest.mark.parametrize("text", [TEXT, PUBLISHED])
+def test_none_adds_no_parameters(text: str) -> None:
+    arch = SPACE.parse(text)
     counted = SPACE.parameters((3, 16, 16), 10, **SIZE)(arch)
     network = SPACE.network(arch, (3, 16, 16), 10, **SIZE)
     assert counted == sum(p.numel() for p in network.parameters())
@@ -73,6 +81,19 @@ def test_it_is_trained_and_exported() -> None:
     mine, plain = design.network(), module_from(python_source(design))
     plain.load_state_dict(fitted(mine.state_dict(), plain))
     assert same_outputs(mine, plain, (3, 16, 16)) <= 1e-5
+
+
+@pytest.mark.slow
+def test_a_published_one_is_read_drawn_counted_and_trained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arch = SPACE.parse(PUBLISHED)
+    design = read_cells(PUBLISHED)
+    for kind in ("normal", "reduce"):
+        assert [len(design[kind].into(node)) for node in range(2, 6)] == [2, 2, 1, 2]
+    assert SPACE.parse(SPACE.format(arch)) == arch
+    assert run("cell", PUBLISHED, "--out", str(tmp_path / "cell.svg")) == 0
+    capsys.readouterr()
+    assert ">none<" not in (tmp_path / "cell.svg").read_text()
+    assert train(SPACE, PUBLISHED, "digits", preset="tiny", epochs=1, examples=100, size=SIZE).parameters > 0
 
 
 def test_a_cell_cut_off_from_its_inputs_is_no_network() -> None:

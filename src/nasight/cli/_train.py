@@ -57,7 +57,8 @@ EXAMPLES = examples(
 def train(
     context: typer.Context,
     run: Annotated[
-        str | None, typer.Argument(help="A finished search or find: train what it found, on its data.")
+        str | None,
+        typer.Argument(help="A finished search or find: train what it found, on its data or other --data."),
     ] = None,
     space: Annotated[
         str | None,
@@ -74,8 +75,8 @@ def train(
     preset: Annotated[
         str | None,
         option(
-            "tiny, small or paper (darts: imagenet too): size, epochs and learning rates together (default: small; "
-            "of a find its target, or its own size).",
+            "tiny, small or paper (darts: imagenet and imagenet-darts too): size, epochs and learning rates together "
+            "(default: small; of a find its target, or its own size).",
             group=LENGTH,
         ),
     ] = None,

@@ -220,18 +220,19 @@ def _check_fit(objective: Objective, given: Mapping[str, Any]) -> None:
 def _lengths(
     epochs: int, method: Method, space: Space, published: Mapping[str, Any], given: Mapping[str, Any]
 ) -> dict[str, int]:
-    """The settings counted in epochs that neither the protocol nor the caller says, for a search of this length.
+    """The settings counted in epochs that the caller does not say, for a search of this length.
 
-    A rate that rises at the start does so for the published part of the epochs, and then the warm-up is that too.
+    A search that follows a protocol in fewer or more epochs has them in the same parts; a cosine that is shorter than
+    the published search goes down and up, and keeps its length.
     """
-    followed, warmup = published.get("epochs") == epochs, int(method.schedule.warmup * epochs)
-    if followed:
-        given = {**published, **given}
-    elif not method.schedule.warmup and method.geometry.gradient is not None:
+    warmup = int(method.schedule.warmup * epochs)
+    if not method.schedule.warmup and method.geometry.gradient is not None:
         warmup = min(math.ceil(HELD_BACK * epochs), epochs - 1)
     found = {"schedule_epochs": round(space.cosine_stretch * epochs), "warmup": warmup}
-    if "lr_warmup" in published:
-        found |= {key: published[key] * epochs // published["epochs"] for key in ("warmup", "lr_warmup")}
+    if (whole := published.get("epochs")) is not None:
+        found |= {key: published[key] * epochs // whole for key in ("warmup", "lr_warmup") if key in published}
+        cosine = published["schedule_epochs"]
+        found["schedule_epochs"] = cosine * epochs // whole if cosine >= whole else cosine
     return {key: value for key, value in found.items() if key not in given}
 
 

@@ -93,6 +93,8 @@ class Space(ABC):
     """Whether two operations of a node of a cell may read the same input."""
     published: ClassVar[Mapping[str, str]] = {}
     """Names of published architectures, and where they were published."""
+    found_by: ClassVar[Mapping[str, str]] = {}
+    """Names of published architectures -> the method that found them, where it is one of this library's."""
     transferred: ClassVar[Mapping[str, NetworkForm]] = {}
     """Names of published architectures -> the network that other, larger data was published with."""
     pruned: ClassVar[str | None] = None

@@ -99,9 +99,10 @@ def trainable(
 
     Of a find it is the winner of the race, or the best point of its front within `max_params` and `max_latency`, at the
     size at which these count: without a preset that of the find's target, or the find's own. With the preset "paper" a
-    search comes with what the publication of its method trains otherwise. `resolution`, `fit` and `strict` are those of
-    `nasight.data.load`; without them images are read as the preset was published, or as the run read them. `options`
-    are the space's own. Code that a run was made with is run only where `space` names it again, as "FILE.py:NAME".
+    search, or a published cell by its name, comes with what the publication of its method trains otherwise.
+    `resolution`, `fit` and `strict` are those of `nasight.data.load`; without them images are read as the preset was
+    published, or as the run read them. `options` are the space's own. Code that a run was made with
+    is run only where `space` names it again, as "FILE.py:NAME".
 
     By default trainings go to RUN/train, and to a folder of their own in there where the data is not the run's.
     """
@@ -124,7 +125,9 @@ def trainable(
     found, preset = _space(name, options), preset or "small"
     dataset = asked.load(found.photo_pixels.get(preset))
     place = Path(out) if out else Path("runs") / _default_name(name, arch, dataset.fingerprint)
-    return Trainable(_sendable(name, found), arch, dataset, place, preset=preset)
+    methods = {known.lower(): method for known, method in found.found_by.items()}
+    published = _published(methods.get(arch.strip().lower()), found.family, preset)
+    return Trainable(_sendable(name, found), arch, dataset, place, published, preset)
 
 
 def _from_run(path: Path, code: str | None, asked: _Asked, out: str | Path | None, preset: str) -> Trainable:
@@ -142,9 +145,14 @@ def _from_run(path: Path, code: str | None, asked: _Asked, out: str | Path | Non
     named = named_again(path, about, name, code)
     space = _space(named, options)
     dataset = asked.load_again(folder, source, space, preset)
-    published = published_training(str(settings.get("method")), family_of(name)) if preset == "paper" else {}
+    published = _published(settings.get("method"), family_of(name), preset)
     place = Path(out) if out else _place(path / "train", folder, dataset)
     return Trainable(_sendable(named, space), text, dataset, place, published, preset)
+
+
+def _published(method: str | None, family: str, preset: str) -> Mapping[str, Any]:
+    """What the publication of a method trains otherwise than the preset."""
+    return published_training(str(method), family) if preset == "paper" else {}
 
 
 def _from_find(

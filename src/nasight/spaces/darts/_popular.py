@@ -83,5 +83,15 @@ PAPERS = {
     "GAEA_PC_DARTS_imagenet": "Li et al. 2021",
 }
 """Where each was published."""
+FOUND_BY = {
+    "DARTS_V1": "darts",
+    "DARTS_V2": "darts-2nd",
+    "SNAS": "snas",
+    "PC_DARTS_cifar10": "pc-darts",
+    "PC_DARTS_imagenet": "pc-darts",
+    "GAEA_PC_DARTS_cifar10": "gaea-pc-darts",
+    "GAEA_PC_DARTS_imagenet": "gaea-pc-darts",
+}
+"""The method that found each, where it is one of this library's."""
 IMAGENET_CELLS = ("DARTS_V2", "PC_DARTS_cifar10", "PC_DARTS_imagenet", "GAEA_PC_DARTS_imagenet")
 """Searched on ImageNet or transferred to it, and published with the parameters of 48 channels and 14 cells."""

@@ -23,7 +23,7 @@ from nasight.spaces._supernet import Supernet
 from nasight.spaces.darts._graph import from_graph, read_graphs, to_graph
 from nasight.spaces.darts._network import DartsNetwork
 from nasight.spaces.darts._pools import NAME, pools, pools_but
-from nasight.spaces.darts._popular import IMAGENET_CELLS, PAPERS
+from nasight.spaces.darts._popular import FOUND_BY, IMAGENET_CELLS, PAPERS
 from nasight.spaces.darts._source import write
 from nasight.spaces.darts._supernet import DartsSupernet
 from nasight.spaces.darts._text import (
@@ -106,6 +106,7 @@ class Darts(Space):
     study_cells: ClassVar[int] = 5
     repeated_inputs: ClassVar[bool] = True
     published: ClassVar[Mapping[str, str]] = PAPERS
+    found_by: ClassVar[Mapping[str, str]] = FOUND_BY
     transferred: ClassVar[Mapping[str, NetworkForm]] = dict.fromkeys(IMAGENET_CELLS, ON_IMAGENET)
     pruned: ClassVar[str | None] = "none"
 
