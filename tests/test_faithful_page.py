@@ -47,7 +47,7 @@ def test_every_method_is_there_and_no_reason_is_given_in_vain(tool: ModuleType) 
         ("enas", "NAS-Bench-201", ["cosine over 10", "batch 128", "100 candidates on 128 rows", ", none"]),
         ("p-darts", "DARTS", ["3 stages of 25 epochs, warm-up 10", "lr 0.0006, clip 5", "cells 5, 11, 17"]),
         ("gaea-pc-darts", "DARTS", ["warm-up 10", "bilevel, architecture first", "0.5 of them", "| lr 0.1 |", "K 4"]),
-        ("darts", "NAS-Bench-1Shot1", ["50 epochs, warm-up 0", "batch 96, lr 0.025 to 0.001"]),
+        ("darts", "NAS-Bench-1Shot1", ["25 epochs, warm-up 0", "batch 96, lr 0.025 to 0.001"]),
         ("darts-2nd", "NAS-Bench-1Shot1", ["25 epochs, warm-up 0", "batch 96, lr 0.025 to 0.001", "lr 0.0003"]),
         ("gdas", "NAS-Bench-1Shot1", ["100 epochs, warm-up 0", "batch 96, lr 0.025 to 0.001"]),
         ("pc-darts", "NAS-Bench-1Shot1", ["100 epochs, warm-up 0", "batch 96, lr 0.025 to 0.001"]),
