@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import hashlib
 import io
 import json
 import math
@@ -25,6 +26,7 @@ import torch
 from scipy.stats import kendalltau, spearmanr, t
 from torch.nn.functional import adaptive_avg_pool2d
 
+import nasight
 from nasight.compute import map_resumable
 from nasight.data import Dataset
 from nasight.searching import Run, resume, search
@@ -159,6 +161,14 @@ def in_turns(ways: dict[str, Callable[[], Any]], repeats: int) -> dict[str, list
 def machine(**more: Any) -> dict[str, Any]:
     """What seconds depend on."""
     return {"cpu": platform.processor() or platform.machine(), **more}
+
+
+def code_digest(*parts: str) -> str:
+    """Eight digits that differ where the code of some parts of the library does, such as "studies/finding"."""
+    root, digest = Path(nasight.__file__).parent, hashlib.sha256()
+    for file in sorted(file for part in parts for file in (root / part).rglob("*.py")):
+        digest.update(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()[:8]
 
 
 # Figures over seeds

@@ -8,16 +8,24 @@ was: the same rows, epochs and seeds. The test part judges all of them, and noth
 
     reference    the space's own architecture; it takes no time
     halving      random architectures with successive halving, as optuna's documentation shows it
-    largest      the most parameters of a sample
+    largest      the most parameters of the space; it takes no time
     naswot       the best NASWOT of as large a sample as there is time for
     gaea         the arg max of one GAEA-DARTS search that takes all the time
 
+A find ends with a winner, and with what it says to take: the winner where it is better than the baseline, else the
+baseline. Both are shown. The second was decided by the rows of the test part that judge it here.
+
 Data: digits, and parts of Fashion-MNIST and CIFAR-10. What is done is kept in find_rows.json.gz beside the result, so
-an interrupted benchmark resumes. Seconds count here: nothing else may run on the machine.
+an interrupted benchmark resumes; a find that was interrupted begins anew, since what it did before a kill would not
+count. Seconds count here: nothing else may run on the machine. The two strongest ways again, in 15 minutes:
+
+    python benchmarks/find.py --data cifar-10 --budget 900 --seeds 3 --ways WAY,WAY --data-folder DATA \\
+        --out benchmarks/results/find_ways_15m.json.gz
 """
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from dataclasses import dataclass, replace
@@ -29,26 +37,19 @@ import torch
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 
-from _shared import Flags, KeptRows, machine, save, shrunk, spread
+from _shared import Flags, KeptRows, code_digest, machine, mean_interval, save, shrunk, spread
 from nasight.compute import process_pool
 from nasight.data import Dataset, load
+from nasight.errors import RunError
 from nasight.kernels import score
 from nasight.reproducible import generator_for, torch_threads
+from nasight.searching import Diverged as SearchDiverged
 from nasight.searching import search
 from nasight.spaces import Space
 from nasight.spaces import load as load_space
-from nasight.studies import find, resume_find
-from nasight.studies.finding import (
-    Outcome,
-    Recipe,
-    Request,
-    Trainings,
-    answer_seeds,
-    difference,
-    shared,
-    used_seconds,
-)
-from nasight.training import Trainer
+from nasight.studies import find
+from nasight.studies.finding import Answer, Outcome, Recipe, Request, Trainings, answer_seeds, shared, used_seconds
+from nasight.training import Diverged, Trainer
 
 SETS: dict[str, dict[str, Any]] = {
     "digits": {},
@@ -58,6 +59,8 @@ SETS: dict[str, dict[str, Any]] = {
 STUDY = "benchmark"
 WAYS = ("reference", "halving", "largest", "naswot", "gaea")
 QUICK = {"trainings": 26, "epochs": 1}
+CODE = ("studies/finding", "training", "searching", "spaces", "kernels")
+"""What the figures depend on: a change of it is said."""
 
 
 def data_of(name: str, folder: str | None) -> Dataset:
@@ -83,41 +86,46 @@ class Chooser:
         self.settings, self.workers = settings, workers
 
     def choose(self, way: str, place: Path) -> str:
+        shutil.rmtree(place, ignore_errors=True)  # of a call that was killed
         return str(getattr(self, way)(place))
-
-    def sample(self, number: int) -> list[str]:
-        generator = generator_for(self.seed, "benchmark sample")
-        return [self.space.format(self.space.sample(generator)) for _ in range(number)]
 
     def reference(self, place: Path) -> str:
         return self.space.format(self.space.reference)
 
     def largest(self, place: Path) -> str:
         count = self.space.parameters(self.data.inputs, self.data.n_classes, **self.settings["size"])
-        return max(self.sample(1_000), key=lambda text: count(self.space.parse(text)))
+        return max((count(arch), self.space.format(arch)) for arch in self.space)[1]
 
     def naswot(self, place: Path) -> str:
-        best, at, sampled = ("", float("-inf")), 0, self.sample(4_096)
+        generator = generator_for(self.seed, "benchmark sample")
+        sampled = [self.space.format(self.space.sample(generator)) for _ in range(4_096)]
+        best, at = ("", float("-inf")), 0
         with process_pool(self.workers) as pool:
             list(pool.map(abs, range(self.workers)))  # the processes have started, as those of a find have
             start = time.monotonic()
             while time.monotonic() - start < self.seconds and at < len(sampled):
-                found = score(self.space, "naswot", self.data, architectures=sampled[at : at + 20], executor=pool)
-                best = max(
-                    [best, *zip(found.architectures, found.goodness("naswot"), strict=True)], key=lambda pair: pair[1]
+                found = score(
+                    self.space, "naswot", self.data, architectures=sampled[at : at + 20], seed=self.seed, executor=pool
                 )
+                values = zip(found.architectures, found.goodness("naswot"), strict=True)
+                best = max([best, *values], key=lambda pair: pair[1])
                 at += 20
         return best[0]
 
     def gaea(self, place: Path) -> str:
-        """One search with as many epochs as there is time for, from the time that two epochs take."""
+        """One search with as many epochs as there is time for, by the time of two epochs on a quarter of the rows."""
         recipe: Recipe = self.settings["request"].recipe
-        how = {"data": self.data, "method": "gaea-darts", "preset": "tiny", "examples": "all", "seed": self.seed}
+        rows = len(self.data.train_y)
+        how = {"data": self.data, "method": "gaea-darts", "preset": "tiny", "seed": self.seed}
         how |= {"augment": recipe.words or False, "threads": self.workers}
-        probe = search("nasbench201", **how, epochs=2, out=place / "probe", overwrite=True)
-        epoch = float(probe.result["seconds"]) / 2
-        epochs = max(2, int(0.9 * self.seconds / epoch) - 2)
-        run = search("nasbench201", **how, epochs=epochs, out=place / "search", overwrite=True)
+        start = time.monotonic()
+        probe = search("nasbench201", **how, examples=rows // 4, epochs=2, out=place / "probe")
+        epoch = 2 * float(probe.result["seconds"])
+        epochs = max(2, int((self.seconds - (time.monotonic() - start)) / epoch))
+        try:
+            run = search("nasbench201", **how, examples="all", epochs=epochs, out=place / "search")
+        except (SearchDiverged, RunError):
+            return self.reference(place)
         return str(run.result["architecture"])
 
     def halving(self, place: Path) -> str:
@@ -125,14 +133,14 @@ class Chooser:
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
-        place.mkdir(parents=True, exist_ok=True)
+        place.mkdir(parents=True)
         log = str(place / "study.log")
-        (place / "study.log").unlink(missing_ok=True)
         storage = JournalStorage(JournalFileBackend(log))
         optuna.create_study(study_name=STUDY, storage=storage, direction="maximize")
         with process_pool(self.workers) as pool:
             list(pool.map(abs, range(self.workers)))  # the processes have started, as those of a find have
-            trial = Trial(self.settings["trainings"], self.settings["request"], log, self.seconds)
+            request = replace(self.settings["request"], seed=10_000 * self.seed)
+            trial = Trial(self.settings["trainings"], request, log, self.seconds)
             list(pool.map(trial, [1_000 * self.seed + k for k in range(self.workers)]))
         study = optuna.load_study(study_name=STUDY, storage=storage)
         ended = [t for t in study.trials if t.state == optuna.trial.TrialState.COMPLETE]
@@ -174,31 +182,41 @@ class Trial:
                 sampler=optuna.samplers.RandomSampler(seed=seed),
                 pruner=optuna.pruners.SuccessiveHalvingPruner(),
             )
-            study.optimize(objective, timeout=self.seconds)
+            study.optimize(objective, timeout=self.seconds, catch=(Diverged,))
 
 
-def one(data: Dataset, seed: int, budget: float | None, place: Path, workers: int, rows: KeptRows) -> dict[str, Any]:
+def found(data: Dataset, seed: int, budget: float | None, folder: Path, workers: int) -> dict[str, Any]:
+    """What a find has come to: its winner, what it says to take, and all that its folder says."""
+    how = QUICK if budget is None else {"budget": budget}
+    ended = (folder / "result.json").exists()
+    answer = (
+        Answer(folder)
+        if ended
+        else find(data, space="nasbench201", seed=seed, workers=workers, out=folder, overwrite=True, **how)
+    )
+    result, base = answer.result, answer.result["baseline"]
+    used = used_seconds(folder / "journal.jsonl", 0, len(result["recipes"]))
+    winner = {"architecture": result["architecture"], "accuracies": result["accuracies"]}
+    baseline = {"architecture": base["architecture"], "accuracies": base["accuracies"]}
+    return {
+        "find: its winner": winner,
+        "find: what it says to take": winner if result["better"] else baseline,
+        "about": {
+            "recipe": result["recipe"], "epochs": result["epochs"], "examples": result["examples"], "seed": seed,
+            "seconds": result["seconds"], "size": result["target"]["size"], "code": code_digest(*CODE),
+            "choosing": used.get("propose", 0.0) + used.get("race", 0.0) or 2.0, "workers": workers,
+            "machine": machine(), "result": result,
+        },
+    }  # fmt: skip
+
+
+def one(
+    data: Dataset, seed: int, budget: float | None, place: Path, workers: int, ways: list[str], rows: KeptRows
+) -> dict[str, Any]:
     """The find, then every other way, on one data set with one seed."""
     row: dict[str, Any] = rows.rows.get(place.name, {})
-    if "find" not in row:
-        folder = place / "find"
-        if (folder / "run.json").exists():
-            answer = resume_find(folder, data=data)
-        else:
-            how = QUICK if budget is None else {"budget": budget}
-            answer = find(data, space="nasbench201", seed=seed, workers=workers, out=folder, **how)
-        result = answer.result
-        used = used_seconds(folder / "journal.jsonl", 0, len(result["recipes"]))
-        row["find"] = {"accuracies": result["accuracies"], "architecture": result["architecture"]}
-        row["plain or reference"] = {
-            "accuracies": result["baseline"]["accuracies"],
-            "architecture": result["baseline"]["architecture"],
-        }
-        row["about"] = {
-            "recipe": result["recipe"], "epochs": result["epochs"], "examples": result["examples"], "seed": seed,
-            "seconds": result["seconds"], "better": result["better"], "size": result["target"]["size"],
-            "choosing": used.get("propose", 0.0) + used.get("race", 0.0) or 2.0, "machine": machine(),
-        }  # fmt: skip
+    if not row:
+        row = found(data, seed, budget, place / "find", workers)
         rows.put(place.name, row)
     about = row["about"]
     space = load_space("nasbench201", none=False)
@@ -212,58 +230,97 @@ def one(data: Dataset, seed: int, budget: float | None, place: Path, workers: in
         )  # fmt: skip
         settings = {"size": size, "trainings": work, "request": request}
         chooser = Chooser(space, data, about["choosing"], seed, settings, workers)
-        for way in WAYS:
+        for way in ways:
             if way in row:
                 continue
             start = time.monotonic()
             chosen = chooser.choose(way, place / way)
             took = time.monotonic() - start
-            seeds = answer_seeds(seed, number=len(row["find"]["accuracies"]))
+            seeds = answer_seeds(seed, number=len(row["find: its winner"]["accuracies"]))
             asked = [replace(request, architecture=chosen, seed=s) for s in seeds]
             with process_pool(workers) as pool:
                 outcomes: list[Outcome | None] = list(pool.map(work, asked))
+            ended = [o for o in outcomes if o is not None]
             row[way] = {
                 "architecture": chosen, "seconds": took,
-                "accuracies": [None if o is None else o.accuracy for o in outcomes],
+                "accuracies": [None if o is None else round(o.accuracy, 4) for o in outcomes],
+                "training": fmean(o.seconds for o in ended) if ended else None,
             }  # fmt: skip
             rows.put(place.name, row)
             print(f"{place.name}: {way} {row[way]['accuracies']}", file=sys.stderr, flush=True)
     return row
 
 
-def table(rows: dict[str, list[dict[str, Any]]]) -> str:
-    """Mean test accuracy over seeds, with the paired difference to `find` and its interval."""
-    lines = ["| data | way | test accuracy, % | less than find, points (95 %) | best in |", "|---|---|---|---|---|"]
+def value(row: dict[str, Any], way: str, classes: int = 10) -> float:
+    """The mean accuracy over seeds; a training that diverged is worth a guess."""
+    return round(fmean(100 / classes if a is None else a for a in row[way]["accuracies"]), 4)
+
+
+def table(rows: dict[str, list[dict[str, Any]]], ways: list[str]) -> str:
+    """Mean test accuracy over seeds, with the paired differences of both ends of a find and their intervals."""
+    ends = ("find: its winner", "find: what it says to take")
+    lines = [
+        "| data | way | test accuracy, % | winner less it, points (95 %) | advice less it, points (95 %) | best in |"
+        " seconds to choose | seconds of a training |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
     for name, found in rows.items():
-        ways = ("find", "plain or reference", *WAYS)
-        means = {way: [fmean(a for a in row[way]["accuracies"] if a is not None) for row in found] for way in ways}
-        for way in ways:
-            apart = ""
-            if way != "find" and len(found) > 1:
-                d = difference([Outcome(a) for a in means["find"]], [Outcome(a) for a in means[way]])
-                apart = f"{d.mean:+.2f} ({d.low:+.2f} to {d.high:+.2f})"
-            best = sum(means[way][i] == max(means[w][i] for w in ways) for i in range(len(found)))
-            lines.append(f"| {name} | {way} | {spread(means[way])} | {apart} | {best} of {len(found)} |")
-    return "\n".join(lines)
+        means = {way: [value(row, way) for row in found] for way in (*ends, *ways)}
+        racing = [ends[0], *ways]
+        best = dict.fromkeys(racing, 0.0)
+        for i in range(len(found)):
+            top = [way for way in racing if means[way][i] == max(means[w][i] for w in racing)]
+            for way in top:
+                best[way] += 1 / len(top)
+        for way in means:
+            apart = ["", ""]
+            if way not in ends and len(found) > 1:
+                for k, end in enumerate(ends):
+                    mean, half = mean_interval([a - b for a, b in zip(means[end], means[way], strict=True)])
+                    apart[k] = f"{mean:+.2f} ({mean - half:+.2f} to {mean + half:+.2f})"
+            failed = sum(a is None for row in found for a in row[way]["accuracies"])
+            took = [row["about"]["choosing"] if way == ends[0] else row[way].get("seconds") for row in found]
+            each = [row[way].get("training") for row in found]
+            lines.append(
+                f"| {name} | {way} | {spread(means[way])}{f' ({failed} diverged)' if failed else ''} | {apart[0]} |"
+                f" {apart[1]} | {f'{best[way]:.2g} of {len(found)}' if way in best else ''} |"
+                f" {_seconds(took)} | {_seconds(each)} |"
+            )
+    codes = {row["about"]["code"] for found in rows.values() for row in found}
+    said = "" if len(codes) < 2 else f"\nThe rows are of {len(codes)} states of the code.\n"
+    return "\n".join(lines) + "\n" + said
+
+
+def _seconds(values: list[float | None]) -> str:
+    known = [v for v in values if v is not None]
+    return f"{fmean(known):.1f}" if known else ""
 
 
 def main() -> None:
-    flags = Flags(__doc__, "find", seeds=6, data="Fashion-MNIST and CIFAR-10", work="runs/find-benchmark")
+    flags = Flags(__doc__, "find_ways", seeds=6, data="Fashion-MNIST and CIFAR-10", work="runs/find-benchmark")
     flags.add_argument("--data", default="digits,fashion-mnist,cifar-10")
     flags.add_argument("--budget", type=float, default=180.0, help="seconds")
     flags.add_argument("--first-seed", type=int, default=0)
     flags.add_argument("--workers", type=int, default=2)
+    flags.add_argument("--ways", default=",".join(WAYS), help="ways to compare with, joined by commas (default all)")
     given = flags.read(seeds=1, data="digits", budget=None, workers=1)
     torch.set_num_threads(1)  # as many trainings at once as there are workers, each with a core of its own
+    ways = given.ways.split(",")
+    if unknown := sorted(set(ways) - set(WAYS)):
+        flags.error(f"--ways knows {', '.join(WAYS)}, got {', '.join(unknown)}")
     rows: dict[str, list[dict[str, Any]]] = {}
     kept = KeptRows(given.out.with_name("find_rows.json.gz"))
     for name in given.data.split(","):
         data = data_of(name, given.data_folder)
         for seed in range(given.first_seed, given.first_seed + given.seeds):
-            place = Path(given.work_folder) / f"{name}-{given.budget}-{seed}"
-            rows.setdefault(name, []).append(one(data, seed, given.budget, place, given.workers, kept))
-    print(table(rows))
-    save(given, rows)
+            place = Path(given.work_folder) / f"{name}-{given.budget}-{given.workers}-{seed}"
+            rows.setdefault(name, []).append(one(data, seed, given.budget, place, given.workers, ways, kept))
+    text = table(rows, ways)
+    print(text)
+    figures = {
+        name: [{way: row[way] for way in row if way != "about"} for row in found] for name, found in rows.items()
+    }
+    save(given, {"budget": given.budget, "rows": figures}, table=text)
 
 
 if __name__ == "__main__":

@@ -4,28 +4,49 @@
 
 Twenty finds of a minute on digits, with different seeds. Winner and baseline of each are then trained with 20 further
 seeds in the same way, on the same rows. Their mean difference should lie in the 95 % interval of at least 18 of the 20
-finds. A find whose winner is its baseline makes no claim: it is counted apart. What is done is kept in
-find_calibration_rows.json.gz beside the result, so an interrupted benchmark resumes.
+finds. A find whose winner is its baseline makes no claim: it is counted apart.
+
+The same test rows judge the further seeds. These show how seeds vary, and not how rows do, while the interval of a find
+allows for both, so it should hold more often than 95 times in 100. Two further counts can fail either way. Student's
+interval over the seeds alone allows for no more than what varies. And the test rows are cut in two halves: the seeds of
+the find are judged by one, the further seeds by the other, and the two differences should be as far apart as the
+variances of both, formed as a find forms them, allow for.
+
+What is done is kept in find_calibration_rows.json.gz beside the result, so an interrupted benchmark resumes.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from _shared import Flags, KeptRows, save
+from _shared import Flags, KeptRows, code_digest, mean_interval, save
 from nasight.compute import process_pool
 from nasight.data import Dataset, load
 from nasight.spaces import PlainSpace
 from nasight.studies import find, resume_find
-from nasight.studies.finding import Answer, Recipe, Request, Trainings, shared
+from nasight.studies.finding import (
+    Answer,
+    Outcome,
+    Recipe,
+    Request,
+    Trainings,
+    answer_seeds,
+    difference,
+    kept_outcomes,
+    shared,
+)
 
 FIRST_SEED = 10_000_000
 """Seeds that no find has."""
 QUICK = {"trainings": 26, "epochs": 1}
+Sides = dict[str, list[Outcome]]
 
 
 def found(place: Path, data: Dataset, seed: int, budget: float | None, workers: int) -> Answer:
@@ -36,48 +57,100 @@ def found(place: Path, data: Dataset, seed: int, budget: float | None, workers: 
     return find(data, space="nasbench201", seed=seed, workers=workers, out=place, **how)
 
 
-def requests(answer: Answer, side: dict[str, Any], key: str, number: int) -> list[Request]:
-    """The trainings that answered, with further seeds, others for every find."""
-    result = answer.result
-    first = FIRST_SEED + 1_000 * result["seed"]
-    size = result["target"]["size"] if key == "space" else {}
-    return [
-        Request(
-            side["architecture"], key, result["epochs"], first + k, Recipe(**result["recipe"]),
-            examples=result["examples"], validation="test", size=tuple(sorted(size.items())), batch_size=32,
-        )
-        for k in range(number)
-    ]  # fmt: skip
+def requests(answer: Answer, seeds: Sequence[int]) -> dict[str, list[Request]]:
+    """The trainings that answered, of both sides, with these seeds."""
+    result, base = answer.result, dict(answer.baseline)
+    key = "plain" if base["kind"] == "plain" else "space"
+    asked = {}
+    for name, side, space in (("winner", result, "space"), ("baseline", base, key)):
+        size = result["target"]["size"] if space == "space" else {}
+        asked[name] = [
+            Request(
+                "plain" if space == "plain" else side["architecture"], space, result["epochs"], seed,
+                Recipe(**result["recipe"]), examples=result["examples"], validation="test",
+                size=tuple(sorted(size.items())), batch_size=32,
+            )
+            for seed in seeds
+        ]  # fmt: skip
+    return asked
 
 
-def further(answer: Answer, data: Dataset, number: int, workers: int) -> dict[str, list[float]]:
-    """Accuracies of winner and baseline over further seeds."""
-    base = dict(answer.baseline)
-    keys = {"winner": "space", "baseline": "plain" if base["kind"] == "plain" else "space"}
-    sides = {"winner": answer.result, "baseline": base}
-    seen: dict[str, list[float]] = {}
+def further(answer: Answer, data: Dataset, number: int, workers: int) -> Sides:
+    """Outcomes of winner and baseline over further seeds, others for every find."""
+    first = FIRST_SEED + 1_000 * answer.result["seed"]
+    seen: Sides = {}
     with shared(data) as mapped, process_pool(workers) as pool:
         work = Trainings({"space": ("nasbench201", {}), "plain": PlainSpace()}, mapped)
-        for name, side in sides.items():
-            outcomes = list(pool.map(work, requests(answer, side, keys[name], number)))
-            seen[name] = [o.accuracy for o in outcomes if o is not None]
+        for name, asked in requests(answer, range(first, first + number)).items():
+            seen[name] = [o for o in pool.map(work, asked) if o is not None]
     return seen
 
 
 def one(place: Path, data: Dataset, seed: int, budget: float | None, number: int, workers: int) -> dict[str, Any]:
     """A find, and what further seeds say of its difference."""
     answer = found(place / "find", data, seed, budget, workers)
-    low, high = answer.interval
+    result = answer.result
     row: dict[str, Any] = {
-        "seed": seed, "difference": answer.result["difference"], "interval": [low, high], "better": answer.better,
-        "same": answer.architecture == answer.baseline["architecture"], "epochs": answer.result["epochs"],
+        "seed": seed, "difference": result["difference"], "interval": list(answer.interval), "better": answer.better,
+        "same": answer.architecture == answer.baseline["architecture"], "epochs": result["epochs"],
+        "winner": result["architecture"], "baseline": result["baseline"]["architecture"],
+        "accuracies": [result["accuracies"], result["baseline"]["accuracies"]], "seconds": result["seconds"],
+        "workers": workers, "code": code_digest("studies/finding", "training"),
     }  # fmt: skip
     if not row["same"]:
-        seen = further(answer, data, number, workers)
-        row.update(seen)
-        row["shown"] = fmean(seen["winner"]) - fmean(seen["baseline"])
-        row["held"] = low <= row["shown"] <= high
+        asked = requests(answer, answer_seeds(seed, number=len(result["accuracies"])))
+        mine = {name: kept_outcomes(answer.path, [r.key() for r in of]) for name, of in asked.items()}
+        more = further(answer, data, number, workers)
+        row["shown"] = fmean(o.accuracy for o in more["winner"]) - fmean(o.accuracy for o in more["baseline"])
+        row["held"] = answer.interval[0] <= row["shown"] <= answer.interval[1]
+        row["held by seeds"] = _by_seeds(row)
+        row["apart"] = halves_apart(mine, more)
+        row["further"] = {name: [o.accuracy for o in outcomes] for name, outcomes in more.items()}
     return row
+
+
+def _by_seeds(row: dict[str, Any]) -> bool:
+    """Whether Student's interval over the seeds of a find holds what further seeds show."""
+    mean, half = mean_interval([a - b for a, b in zip(*row["accuracies"], strict=True)])
+    return abs(row["shown"] - mean) <= half
+
+
+def halves_apart(mine: Sides, more: Sides) -> list[float]:
+    """How far apart the seeds of a find on one half of the rows and the further seeds on the other are, in parts of
+    what their intervals of 95 % allow for together; twice, since the halves change places.
+    """
+    apart = []
+    for k in (0, 1):
+        a, b = (difference(*(_on(outcomes, half) for outcomes in side.values())) for side, half in
+                ((mine, k), (more, 1 - k)))  # fmt: skip
+        allowed = math.hypot((a.high - a.low) / 2, (b.high - b.low) / 2)
+        apart.append((a.mean - b.mean) / allowed if allowed else 0.0)
+    return apart
+
+
+def _on(outcomes: Sequence[Outcome], half: int) -> list[Outcome]:
+    """The outcomes, judged by every second row."""
+    cut = []
+    for outcome in outcomes:
+        assert outcome.right is not None
+        right = outcome.right[half::2]
+        cut.append(replace(outcome, accuracy=100 * float(right.mean()), right=right))
+    return cut
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    apart = [row for row in rows if not row["same"]]
+    better = [row for row in apart if row["better"]]
+    halves = [abs(value) for row in apart for value in row["apart"]]
+    lines = [
+        "| finds | winner is the baseline | intervals | hold what others show | Student's over seeds alone hold |"
+        " halves of the rows agree | called better | of them not better |",
+        "|---|---|---|---|---|---|---|---|",
+        f"| {len(rows)} | {len(rows) - len(apart)} | {len(apart)} | {sum(row['held'] for row in apart)} |"
+        f" {sum(row['held by seeds'] for row in apart)} | {sum(value <= 1 for value in halves)} of {len(halves)} |"
+        f" {len(better)} | {sum(row['shown'] <= 0 for row in better)} |",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def main() -> None:
@@ -93,20 +166,9 @@ def main() -> None:
         if name not in kept.rows:
             place = given.work_folder / name
             kept.put(name, one(place, data, seed, given.budget, given.further, given.workers))
-        row = kept.rows[name]
-        rows.append(row)
-        print(
-            json.dumps({k: v for k, v in row.items() if k not in ("winner", "baseline")}), file=sys.stderr, flush=True
-        )
-    apart = [row for row in rows if not row["same"]]
-    held = sum(row["held"] for row in apart)
-    lines = [
-        "| finds | winner is the baseline | intervals | hold what others show | called better | of them not better |",
-        "|---|---|---|---|---|---|",
-        f"| {len(rows)} | {len(rows) - len(apart)} | {len(apart)} | {held} | {sum(bool(r['better']) for r in apart)} |"
-        f" {sum(bool(r['better']) and r['shown'] <= 0 for r in apart)} |",
-    ]
-    text = "\n".join(lines) + "\n"
+        rows.append(kept.rows[name])
+        print(json.dumps({k: v for k, v in rows[-1].items() if k != "further"}), file=sys.stderr, flush=True)
+    text = table(rows)
     print(text)
     save(given, {"budget": given.budget, "further": given.further, "rows": rows}, table=text)
 

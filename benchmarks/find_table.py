@@ -5,9 +5,15 @@
 Finds on CIFAR-10 with the table's network as the target, without a limit and within 0.4 M parameters, 20 minutes each
 on two processes, seeds 200 to 202. When all have ended, their answers and the best points of their fronts under five
 limits are looked up in DATA/nasbench201.csv.gz: test accuracy after 200 epochs, and the regret against the best cell of
-the table within the same limit. Nothing was chosen by that table. Every find is a folder, and what it found is kept in
-find_table_rows.json.gz beside the result: an interrupted benchmark resumes. Seconds count here: nothing else may run on
-the machine.
+the table within the same limit. The space's reference runs along in every find as a control: it is a point of the front
+like any other, so the fronts are looked up without their controls too, and the reference stands there alone.
+
+No setting of a find was chosen by looking finds up in that table. That size counts in a race with such a target was
+known from it beforehand: parameters alone rank its cells (docs/trust.md).
+
+What a find found is kept in find_table_rows.json.gz beside the result: an interrupted benchmark resumes, and a find
+that was interrupted begins anew, since what it did before a kill would not count. Seconds count here: nothing else may
+run on the machine.
 """
 
 from __future__ import annotations
@@ -16,14 +22,15 @@ import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 
-from _shared import Flags, KeptRows, save, spread
-from nasight.errors import RequestError
-from nasight.studies import find, resume_find
-from nasight.studies.finding import Answer
+from _shared import Flags, KeptRows, code_digest, machine, mean_interval, save, spread
+from nasight.spaces import load as load_space
+from nasight.studies import find
+from nasight.studies.finding import Answer, Point, best_point
 from nasight.tables import Table
 from nasight.tables import load as load_table
 
@@ -33,34 +40,30 @@ OWN = 0.4
 """The limit within which a find of its own runs."""
 COLUMN = "c10_test200"
 QUICK = {"trainings": 26, "epochs": 1}
+CODE = ("studies/finding", "training", "searching", "spaces", "kernels")
+CONTROLS = ("reference", "stand-in")
 
 
-def found(place: Path, given: Namespace, seed: int, limit: float | None) -> Answer:
-    """A find that has ended."""
-    folder = given.data_folder
-    if (place / "run.json").exists():
-        return resume_find(place, data_folder=folder)
+def found(place: Path, given: Namespace, seed: int, limit: float | None) -> dict[str, Any]:
+    """All that a find came to."""
     how: dict[str, Any] = QUICK if given.budget is None else {"budget": given.budget}
     most = None if limit is None else int(limit * 1e6)
-    return find(
-        given.data, space="nasbench201", target="paper", max_params=most, seed=seed, workers=given.workers, out=place,
-        data_folder=folder, **how,
+    answer = (
+        Answer(place)
+        if (place / "result.json").exists()
+        else find(
+            given.data, space="nasbench201", target="paper", max_params=most, seed=seed, workers=given.workers,
+            out=place, data_folder=given.data_folder, overwrite=True, **how,
+        )
     )  # fmt: skip
+    return {"result": answer.result, "code": code_digest(*CODE), "machine": machine()}
 
 
-def told(answer: Answer) -> dict[str, Any]:
-    """What a find found, without the table: its winner, and the best point of its front within each limit."""
-    front = {str(limit): within(answer, limit) for limit in LIMITS}
-    taken = answer.result["take"]
-    return {"winner": answer.architecture, "answer": taken, "sentence": answer.sentence(), "front": front}
-
-
-def within(answer: Answer, limit: float) -> str | None:
-    """The best point of the front within a limit; None where no raced cell is."""
-    try:
-        return answer.within(max_params=int(limit * 1e6)).architecture
-    except RequestError:
-        return None
+def front(result: dict[str, Any], limit: float, *, controls: bool) -> str | None:
+    """The best point of a front within a limit; None where no raced cell is."""
+    points = [Point(**point) for point in result["front"]]
+    fits = [p for p in points if p.parameters <= int(limit * 1e6) and (controls or p.proposed_by not in CONTROLS)]
+    return best_point(fits, by_size=result["race"]["by_size"]).architecture if fits else None
 
 
 def best(table: Table, limit: float | None) -> float:
@@ -71,13 +74,28 @@ def best(table: Table, limit: float | None) -> float:
 
 def line(name: str, limit: float | None, cells: Sequence[str | None], table: Table) -> tuple[str, dict[str, Any]]:
     """One row of the table, and its figures; a front without a point counts as missing, and is said."""
-    values = [float(table.column(COLUMN)[table.index(cell)]) for cell in cells if cell is not None]
-    regrets = [best(table, limit) - value for value in values]
-    none = f" ({len(cells) - len(values)} without a cell)" if len(values) < len(cells) else ""
+    values = [None if cell is None else float(table.column(COLUMN)[table.index(cell)]) for cell in cells]
+    regrets = [None if value is None else best(table, limit) - value for value in values]
+    known = [value for value in values if value is not None]
+    none = f" ({len(cells) - len(known)} without a cell)" if len(known) < len(cells) else ""
     shown = "none" if limit is None else f"{limit} M"
-    found = (spread(values), spread(regrets)) if values else ("-", "-")
-    row = f"| {name} | {shown} | {found[0]}{none} | {best(table, limit):.2f} | {found[1]} |"
-    return row, {"limit": limit, "cells": list(cells), "accuracies": values, "regrets": regrets}
+    figures = {"limit": limit, "cells": list(cells), "accuracies": values, "regrets": regrets}
+    return f"| {name} | {shown} | {_spread(values)}{none} | {best(table, limit):.2f} | {_spread(regrets)} |", figures
+
+
+def _spread(values: Sequence[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    return spread(known) if known else "-"
+
+
+def mean_regret(name: str, rows: Sequence[dict[str, Any]]) -> str:
+    """The mean over limits, with its interval over seeds; none where a front lacks a cell."""
+    by_seed = list(zip(*(row["regrets"] for row in rows), strict=True))
+    if any(regret is None for seed in by_seed for regret in seed):
+        return f"{name}: no mean regret, since a front has no cell within some limit.\n"
+    mean, half = mean_interval([fmean(seed) for seed in by_seed])
+    ends = f" ({mean - half:.2f} to {mean + half:.2f} at 95 %, {len(by_seed)} finds)" if len(by_seed) > 1 else ""
+    return f"{name}: mean regret over the five limits {mean:.2f}{ends}.\n"
 
 
 def main() -> None:
@@ -87,33 +105,37 @@ def main() -> None:
     flags.add_argument("--data", default="cifar-10")
     flags.add_argument("--workers", type=int, default=2)
     given = flags.read(seeds=1, budget=None, workers=1, data="digits")
-    answers: dict[float | None, list[dict[str, Any]]] = {None: [], OWN: []}
+    results: dict[float | None, list[dict[str, Any]]] = {None: [], OWN: []}
     kept = KeptRows(given.out.with_name("find_table_rows.json.gz"))
     for seed in range(given.first_seed, given.first_seed + given.seeds):
-        for limit in answers:
-            place = given.work_folder / f"{given.budget}-{seed}-{'free' if limit is None else limit}"
-            if place.name not in kept.rows:
-                kept.put(place.name, told(found(place, given, seed, limit)))
-            answers[limit].append(kept.rows[place.name])
-            print(f"{place}: {answers[limit][-1]['sentence']}", file=sys.stderr, flush=True)
+        for limit, those in results.items():
+            name = f"{given.data}-{given.budget}-{given.workers}-{seed}-{'free' if limit is None else limit}"
+            if name not in kept.rows:
+                kept.put(name, found(given.work_folder / name, given, seed, limit))
+            those.append(kept.rows[name]["result"])
+            print(f"{name}: {those[-1]['sentence']} ({those[-1]['seconds']:.0f} s)", file=sys.stderr, flush=True)
     table = load_table(folder=given.data_folder)
-    fronts = [a["front"] for a in answers[None]]
+    space = load_space("nasbench201")
+    reference = space.format(space.reference)
+    free, own = results[None], results[OWN]
     rows = [
-        line("winner", None, [a["winner"] for a in answers[None]], table),
-        line(
-            "answer: the winner, or the reference where it is not better",
-            None,
-            [a["answer"] for a in answers[None]],
-            table,
-        ),
-        line("winner of a find within the limit", OWN, [a["winner"] for a in answers[OWN]], table),
-        line("answer of a find within the limit", OWN, [a["answer"] for a in answers[OWN]], table),
-        *(line("front of the find without a limit", m, [front[str(m)] for front in fronts], table) for m in LIMITS),
+        line("winner", None, [r["architecture"] for r in free], table),
+        line("what the answer says to take", None, [r["take"] for r in free], table),
+        line("winner of a find within the limit", OWN, [r["architecture"] for r in own], table),
+        line("what its answer says to take", OWN, [r["take"] for r in own], table),
     ]
+    fronts = {
+        name: [line(name, m, [front(r, m, controls=controls) for r in free], table) for m in LIMITS]
+        for name, controls in (("front of the find without a limit", True), ("the same without its controls", False))
+    }
+    count = float(table.column("params_M")[table.index(reference)])
+    alone = [line("the reference alone", m, [reference], table) for m in (None, *LIMITS) if m is None or count <= m]
+    shown = [*rows, *(row for those in fronts.values() for row in those), *alone]
     head = "| what | limit | test accuracy in the table, % | best there | regret, points |\n|---|---|---|---|---|"
-    text = "\n".join([head, *(row for row, _ in rows)]) + "\n"
+    means = [mean_regret(name[0].upper() + name[1:], [figures for _, figures in of]) for name, of in fronts.items()]
+    text = "\n".join([head, *(row for row, _ in shown), "", *means])
     print(text)
-    save(given, {"budget": given.budget, "rows": [figures for _, figures in rows]}, table=text)
+    save(given, {"budget": given.budget, "rows": [figures for _, figures in shown]}, table=text)
 
 
 if __name__ == "__main__":

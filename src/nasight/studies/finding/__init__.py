@@ -1,9 +1,10 @@
 """Find: proposals, a race of real trainings, and an answer with a baseline beside it."""
 
-from nasight.studies.finding._answer import Answer, Difference, Point, difference
+from nasight.studies.finding._answer import Answer, Difference, Point, best_point, difference
 from nasight.studies.finding._answering import answer_seeds
 from nasight.studies.finding._budget import Budget, read_budget, time_text
 from nasight.studies.finding._find import find, resume_find
+from nasight.studies.finding._journal import kept_outcomes
 from nasight.studies.finding._page import find_page
 from nasight.studies.finding._plan import Plan, Speed
 from nasight.studies.finding._plan_only import PlannedFind, find_plan
@@ -33,10 +34,12 @@ __all__ = [
     "TableFind",
     "Trainings",
     "answer_seeds",
+    "best_point",
     "difference",
     "find",
     "find_page",
     "find_plan",
+    "kept_outcomes",
     "plan",
     "read_budget",
     "resume_find",

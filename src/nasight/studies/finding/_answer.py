@@ -118,6 +118,13 @@ def carried_on(points: Sequence[Point], earlier: Sequence[Point]) -> list[Point]
     return [*points, *left]
 
 
+def best_point(points: Sequence[Point], *, by_size: bool) -> Point:
+    """The most accurate point, or, where size counts as much, the one with the largest sum of both ranks."""
+    accuracies = [p.accuracy for p in points]
+    merits = rank_sums(accuracies, [p.parameters for p in points]) if by_size else accuracies
+    return max(zip(merits, points, strict=True), key=lambda of: (of[0], of[1].accuracy, -of[1].parameters))[1]
+
+
 class Answer:
     """What a find found, read from its folder.
 
@@ -204,10 +211,7 @@ class Answer:
         ]
         if not fits:
             raise RequestError(f"no architecture of the race in {self.path} is within these limits")
-        accuracies = [p.accuracy for p in fits]
-        by_size = self.result["race"].get("by_size", False)
-        merits = rank_sums(accuracies, [p.parameters for p in fits]) if by_size else accuracies
-        return max(zip(merits, fits, strict=True), key=lambda of: (of[0], of[1].accuracy, -of[1].parameters))[1]
+        return best_point(fits, by_size=self.result["race"].get("by_size", False))
 
     @property
     def network(self) -> nn.Module:

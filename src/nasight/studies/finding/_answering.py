@@ -16,7 +16,7 @@ from nasight.errors import RunError
 from nasight.runs import RunFolder
 from nasight.studies.finding._answer import Difference, Point, carried_on, difference, front
 from nasight.studies.finding._leg import Leg, leg_seed
-from nasight.studies.finding._names import SPACE, STAND_IN, shown, split_name
+from nasight.studies.finding._names import SPACE, STAND_IN, is_searched, shown, split_name
 from nasight.studies.finding._plan import SEEDS
 from nasight.studies.finding._planning import JUDGING, KEPT_EPOCH, PER_TRAINING, taught_rows
 from nasight.studies.finding._race import Agreement, Candidate, Outcome, Race
@@ -310,7 +310,9 @@ def _front(leg: Leg, race: Race, products: Mapping[str, int | None]) -> list[Poi
     gains = [0.0] * (last + 1)
     for rung in range(last):
         both = [
-            race.accuracy(c.architecture, rung + 1) - race.accuracy(c.architecture, rung) for c in race.ranked(rung + 1)
+            race.accuracy(c.architecture, rung + 1) - race.accuracy(c.architecture, rung)
+            for c in race.ranked(rung + 1)
+            if is_searched(c)
         ]
         gains[rung] = mean(both) if both else 0.0
     points = []

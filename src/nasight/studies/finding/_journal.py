@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +70,13 @@ def outcome_to_json(outcome: Outcome | None) -> dict[str, Any] | None:
         else:
             rows = {"count": len(outcome.right), "floats": _text(outcome.right.astype("<f4"))}
     return {"accuracy": outcome.accuracy, "seconds": outcome.seconds, "right": rows}
+
+
+def kept_outcomes(folder: Path, keys: Iterable[str]) -> list[Outcome]:
+    """The outcomes of trainings that a find in a folder has kept, by the keys of their requests."""
+    journal = Journal(folder)
+    outcomes = (outcome_from_json(journal[key]) for key in keys)
+    return [outcome for outcome in outcomes if outcome is not None]
 
 
 def _text(values: np.ndarray[Any, Any]) -> str:

@@ -18,7 +18,7 @@ from nasight.studies.finding._context import Context
 from nasight.studies.finding._names import SPACE
 from nasight.studies.finding._plan import JUDGE_SHARE, Plan
 from nasight.studies.finding._planning import FEWEST_PLACES, JUDGING, PER_TRAINING, rung_share, taught_rows, waves
-from nasight.studies.finding._propose import Proposal, at_random
+from nasight.studies.finding._propose import Proposal, at_random, in_turn
 from nasight.studies.finding._race import Candidate, Race
 from nasight.studies.finding._speed import pace
 from nasight.studies.finding._work import BOOSTING, Recipe, Request, read_architecture
@@ -61,6 +61,11 @@ class Leg:
     def tests(self) -> int:
         """Rows of the test part."""
         return 0 if self.data.test_y is None else len(self.data.test_y)
+
+    @property
+    def longer_is_meant(self) -> bool:
+        """Whether there is a target that the budget does not reach."""
+        return self.s.target is not None and self.epochs is None
 
     def read(self, text: str) -> Architecture:
         return read_architecture(self.space, text)
@@ -201,24 +206,19 @@ class Leg:
 
     def merged(self, proposals: Sequence[Proposal], number: int) -> list[Candidate]:
         """Each form once, at most so many: proposers take turns, so that none crowds the others out."""
-        queues: dict[str, list[Proposal]] = {}
-        for proposal in proposals:
-            queues.setdefault(proposal.by.split(" ")[0], []).append(proposal)
         forms: dict[str, Candidate] = {}
         reference = self.reference()
         taken = self.space.canonical(self.read(reference))
-        while any(queues.values()) and len(forms) < number:
-            for queue in queues.values():
-                if queue and len(forms) < number:
-                    proposal = queue.pop(0)
-                    form = self.space.canonical(proposal.architecture)
-                    if form == taken and self.space.format(proposal.architecture) != reference:
-                        continue  # it is the reference, written otherwise
-                    if form not in forms:
-                        text = self.space.format(proposal.architecture)
-                        forms[form] = self.candidate(SPACE, text, proposal.by)
-                    elif proposal.by not in ((known := forms[form]).proposed_by, *known.also):
-                        forms[form] = replace(known, also=(*known.also, proposal.by))
+        for proposal in in_turn(proposals):
+            if len(forms) == number:
+                break
+            form, text = self.space.canonical(proposal.architecture), self.space.format(proposal.architecture)
+            if form == taken and text != reference:
+                continue  # it is the reference, written otherwise
+            if form not in forms:
+                forms[form] = self.candidate(SPACE, text, proposal.by)
+            elif proposal.by not in ((known := forms[form]).proposed_by, *known.also):
+                forms[form] = replace(known, also=(*known.also, proposal.by))
         return list(forms.values())
 
     def tell_proposer(self, what: str) -> None:

@@ -26,6 +26,8 @@ CHEAPER = 0.7
 """A rung costs at most so much of the next one, or is left out."""
 FEWEST_RACED = 4
 FEWEST_PLACES = 2
+FRONT_PLACES = 6
+"""Candidates of the longest rung where trainings that are longer still are meant: one with fewer is left out."""
 SCORED = 30
 CONTROLS = 2
 """The space's reference and a plain network; on the lowest rung each is trained twice."""
@@ -36,8 +38,8 @@ PER_TRAINING = 0.4
 """Seconds that a training takes besides its steps."""
 SHORTER = 0.9
 """By so much the trainings that answer are made shorter where a plan takes more than there is."""
-JUDGE_ROWS = 2_000
-"""Where the share that judges would be more rows than these, no more judge than learn."""
+JUDGE_ROWS, MOST_JUDGES = 2_000, 5_000
+"""Where the share that judges would be more rows than the first, no more judge than learn, and at most the second."""
 JUDGING = 0.35
 """What judging a row costs, in parts of a step that learns from it."""
 KEPT_EPOCH = 0.02
@@ -59,6 +61,7 @@ def plan(
     spent: float = 0.0,
     shares: Mapping[str, float] = SHARES,
     most_epochs: int = MOST_EPOCHS,
+    last_places: int = FEWEST_PLACES,
 ) -> Plan:
     """The plan for a budget of seconds; one that is too small for anything useful says what the least is.
 
@@ -73,8 +76,9 @@ def plan(
     spent : seconds of the budget that went into loading and measuring.
     shares : of the budget, see `SHARES`.
     most_epochs : of the trainings that answer.
+    last_places : candidates that the longest rung must have time for, or it is left out.
     """
-    planner = _Planner(speed, workers, rows, classes, tests, shares, most_epochs)
+    planner = _Planner(speed, workers, rows, classes, tests, shares, most_epochs, last_places)
     least, shared = planner.least_training, seconds
     each = training_seconds(seconds, workers, shares["answer"]) - planner.testing
     # Every part has a least length. Where these take more than their shares, the answer has less, and then all have.
@@ -105,6 +109,7 @@ class _Planner:
     tests: int
     shares: Mapping[str, float]
     most_epochs: int
+    last_places: int
 
     @property
     def least_rows(self) -> int:
@@ -168,6 +173,9 @@ class _Planner:
             chosen = [costs[i] for i in kept]
             if sum(self._least(chosen)) <= seconds:
                 places = self._places(chosen, seconds)
+                if places[-1] < self.last_places:
+                    kept.pop()
+                    continue
                 flat = next((k for k, (a, b) in enumerate(pairwise(places)) if a <= b), None)
                 if flat is None:
                     return kept, places
@@ -271,10 +279,10 @@ def _rungs(epochs: int, rows: int, least_rows: int) -> tuple[tuple[int, ...], tu
 def judge_share(rows: int, examples: int) -> float:
     """The share of the rows that judge where trainings learn from so many: more would take time and tell little.
 
-    >>> judge_share(8_000, 8_000), judge_share(50_000, 1_000)
-    (0.25, 0.04)
+    >>> judge_share(8_000, 8_000), judge_share(50_000, 1_000), judge_share(50_000, 50_000)
+    (0.25, 0.04, 0.1)
     """
-    return min(JUDGE_SHARE, max(JUDGE_ROWS, examples) / rows)
+    return min(JUDGE_SHARE, max(JUDGE_ROWS, min(examples, MOST_JUDGES)) / rows)
 
 
 def taught_rows(rows: int, examples: int, judges: float = JUDGE_SHARE) -> int:

@@ -18,8 +18,9 @@ ENUMERATED = 20_000
 """Spaces of at most so many architectures are looked through whole; of larger ones the neighborhood of an arg max."""
 EXPANDED = 400
 PATIENCE = 20_000
-LEVELS = (0.25, 0.5, 0.75)
-"""Shares of the range of parameter counts within which a likeliest architecture is proposed too, for the front."""
+LEVELS = 4
+"""The range of parameter counts, from the lightest architecture on, has so many steps of the same ratio: within each,
+likeliest architectures are proposed too, for the front."""
 Allowed = Callable[[Architecture], bool]
 
 
@@ -29,6 +30,19 @@ class Proposal:
 
     architecture: Architecture
     by: str
+
+
+def in_turn(proposals: Iterable[Proposal]) -> Iterator[Proposal]:
+    """One of every proposer, then the second of every proposer, and so on; the searches are one proposer.
+
+    >>> named = {name: Proposal(Architecture("s", ()), name) for name in ("search 1", "search 2", "likeliest", "size")}
+    >>> [p.by for p in in_turn([*named.values(), named["likeliest"], named["size"]])]
+    ['search 1', 'likeliest', 'size', 'search 2', 'likeliest', 'size']
+    """
+    queues: dict[str, list[Proposal]] = {}
+    for proposal in proposals:
+        queues.setdefault("search" if proposal.by.startswith("search ") else proposal.by, []).append(proposal)
+    return (proposal for turn in zip_longest(*queues.values()) for proposal in turn if proposal is not None)
 
 
 def averaged(runs: Sequence[Run]) -> dict[str, Tensor]:
@@ -115,11 +129,21 @@ def from_searches(
     counts = [count(p.architecture) for p in found]
     if counts:
         least, most = min(map(count, space.lightest()), default=min(counts)), max(counts)
-        for share in LEVELS:
-            small = _smaller(count, least + share * (most - least))
-            fitting = likeliest(space, log_p, start, allowed, patience, small)
-            found += [Proposal(a, f"likeliest of {share:.0%}") for a in islice(fitting, max(1, number // 4))]
+        for limit in size_steps(least, most):
+            fitting = likeliest(space, log_p, start, allowed, patience, _smaller(count, limit))
+            name = f"likeliest of {limit / most:.0%}"
+            found += [Proposal(a, name) for a in islice(fitting, max(1, number // 4))]
     return found
+
+
+def size_steps(least: int, most: int) -> list[float]:
+    """Limits between the lightest and the largest, each the same part of the next.
+
+    >>> [round(limit) for limit in size_steps(100, 1_600)]
+    [200, 400, 800]
+    """
+    ratio = most / max(1, least)
+    return [most / ratio ** (1 - step / LEVELS) for step in range(1, LEVELS)]
 
 
 def _smaller(count: Callable[[Architecture], int], limit: float) -> Allowed:

@@ -15,6 +15,7 @@ from nasight.studies.finding._plan import GRID, Plan, Speed
 from nasight.studies.finding._planning import (
     FEWEST_EPOCHS,
     FEWEST_PLACES,
+    FRONT_PLACES,
     MOST_EPOCHS,
     plan,
     plan_of_trainings,
@@ -41,8 +42,7 @@ def run_leg(leg: Leg) -> LegResult:
     leg.tell_stage("recipe")
     leg.recipe, leg.tried = _recipe(leg)
     leg.tell_stage("propose")
-    later = leg.s.target is not None and leg.epochs is None
-    race = Race(list(leg.plan.places), level=leg.s.level, by_size=later)
+    race = Race(list(leg.plan.places), level=leg.s.level, by_size=leg.longer_is_meant)
     race.enter(_controls(leg))
     race.enter(proposals(leg, race))
     leg.tell_stage("race")
@@ -111,6 +111,7 @@ def _divided(leg: Leg, speed: Speed | None) -> Plan:
     return plan(
         speed, left, workers=leg.f.count, rows=rows, classes=leg.data.fewest, tests=leg.tests, spent=spent,
         shares=leg.s.all_shares, most_epochs=leg.epochs or MOST_EPOCHS,
+        last_places=FRONT_PLACES if leg.longer_is_meant else FEWEST_PLACES,
     )  # fmt: skip
 
 
