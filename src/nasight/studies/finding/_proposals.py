@@ -18,6 +18,7 @@ from nasight.studies.finding._propose import (
     close_seconds,
     from_scores,
     from_searches,
+    of_smaller_sizes,
     rivals,
 )
 from nasight.studies.finding._race import Candidate, Race
@@ -48,13 +49,17 @@ def proposals(leg: Leg, race: Race) -> list[Candidate]:
     if leg.previous is not None:
         best = [c for c in leg.previous.race.ranked() if not c.control][:LEADERS]
         found += [Proposal(leg.read(c.architecture), "an earlier leg") for c in best]
+    number = max(2, round(LIKELIEST * places))
     if runs:
-        number = max(2, round(LIKELIEST * places))
-        found += from_searches(leg.space, runs, allowed, leg.f.counts, number, leg.f.patience)
+        found += from_searches(leg.space, runs, allowed, number, leg.f.patience)
         found += rivals_found[: max(1, round(RIVALS * places))]
     found += from_scores(leg.space, scores, leg.f.counts, max(1, round(SCORED * places)))
     chance = generator_for(leg.seed, "chance", leg.number)
     found += at_random(leg.space, allowed, max(1, round(RANDOM * places)), chance, leg.f.tries)
+    if runs and found:
+        # Last, so that a race of few places has one of every other proposer.
+        largest = max(leg.f.counts(proposal.architecture) for proposal in found)
+        found += of_smaller_sizes(leg.space, runs, allowed, leg.f.counts, largest, max(1, number // 4), leg.f.patience)
     return leg.merged(found, places - leg.mutated)
 
 

@@ -111,28 +111,34 @@ def neighbors(space: Space, arch: Architecture) -> Iterator[Architecture]:
 
 
 def from_searches(
-    space: Space,
-    runs: Sequence[Run],
-    allowed: Allowed,
-    count: Callable[[Architecture], int],
-    number: int,
-    patience: int = PATIENCE,
+    space: Space, runs: Sequence[Run], allowed: Allowed, number: int, patience: int = PATIENCE
 ) -> list[Proposal]:
-    """The arg max of every search, then the likeliest under all of them, without and within lower limits."""
+    """The arg max of every search, then the likeliest under all of them."""
     found = [
         Proposal(run.architecture, f"search {i}")
         for i, run in enumerate(runs, 1)
         if space.usable(run.architecture) is None and allowed(run.architecture)
     ]
+    ordered = likeliest(space, log_probability(space, runs), runs[0].architecture, allowed, patience)
+    return found + [Proposal(arch, "likeliest") for arch in islice(ordered, number)]
+
+
+def of_smaller_sizes(
+    space: Space,
+    runs: Sequence[Run],
+    allowed: Allowed,
+    count: Callable[[Architecture], int],
+    largest: int,
+    number: int,
+    patience: int = PATIENCE,
+) -> list[Proposal]:
+    """The likeliest under all searches within lower limits on the parameters, so many of each."""
     log_p, start = log_probability(space, runs), runs[0].architecture
-    found += [Proposal(a, "likeliest") for a in islice(likeliest(space, log_p, start, allowed, patience), number)]
-    counts = [count(p.architecture) for p in found]
-    if counts:
-        least, most = min(map(count, space.lightest()), default=min(counts)), max(counts)
-        for limit in size_steps(least, most):
-            fitting = likeliest(space, log_p, start, allowed, patience, _smaller(count, limit))
-            name = f"likeliest of {limit / most:.0%}"
-            found += [Proposal(a, name) for a in islice(fitting, max(1, number // 4))]
+    least = min(map(count, space.lightest()), default=largest)
+    found = []
+    for limit in size_steps(min(least, largest), largest):
+        ordered = likeliest(space, log_p, start, allowed, patience, _smaller(count, limit))
+        found += [Proposal(arch, f"likeliest of {limit / largest:.0%}") for arch in islice(ordered, number)]
     return found
 
 

@@ -43,8 +43,7 @@ class TableFind:
         reference = table.index(table.space.reference)
         if not runs:
             return cls(sizes, reference)
-        count = table.space.parameters((3, 32, 32), 10)
-        found = from_searches(runs[0].space, runs, lambda arch: True, count, number)
+        found = from_searches(runs[0].space, runs, lambda arch: True, number)
         places = dict.fromkeys(table.index(runs[0].space.format(p.architecture)) for p in found)
         seconds = float(np.mean([run.result["seconds"] for run in runs]))
         return cls(sizes, reference, tuple(places), len(runs), seconds)
