@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -169,33 +171,74 @@ WITH_RESUME = frozenset({"resume", "budget", "trainings", "workers", "cluster", 
 
 
 def _teller(*, quiet: bool) -> Callable[[str, Mapping[str, Any]], None]:
-    """What is said on the way, a line for each event."""
+    """What is said on the way: a line for each event, and, where one takes long, one in a while."""
     from nasight.data import Units
 
-    counts = {"trainings": 0}
+    said = _Said()
+
+    def leaders(values: Mapping[str, Any], of: Sequence[tuple[str, float]]) -> str:
+        units = Units.of(values)
+        return "; ".join(f"{name} {units.text(accuracy)}" for name, accuracy in of)
 
     def tell(event: str, values: Mapping[str, Any]) -> None:
         if event == "note":
             typer.echo(values["text"], err=True)
         elif event == "plan":
-            typer.echo("\n".join(["Plan:", *values["plan"].lines()]), err=True)
+            typer.echo("\n".join(["Plan:", *values["plan"].lines(values["budget"])]), err=True)
         elif event == "stage":
+            said.begin(values["left"])
             typer.echo(f"{STAGES[values['stage']]}{_left(values['left'])}", err=True)
         elif event == "proposer":
             typer.echo(f"  {values['what']}{_left(values['left'])}", err=True)
         elif event == "training":
-            counts["trainings"] += 1
-            if not quiet and sys.stderr.isatty():
-                typer.echo(f"\r  {counts['trainings']} trainings", nl=False, err=True)
+            said.add(values)
+            if said.is_time():
+                best = leaders(values, said.leaders())
+                typer.echo(f"  {said.trainings} trainings{_left(said.left())}, best so far: {best}", err=True)
+            elif not quiet and sys.stderr.isatty():
+                typer.echo(f"\r  {said.trainings} trainings{_left(said.left())}  ", nl=False, err=True)
         elif event == "rung":
-            units = Units.of(values)
-            leaders = "; ".join(f"{name} {units.text(accuracy)}" for name, accuracy in values["leaders"])
+            said.begin(values["left"])
             more = f"rung {values['rung'] + 1}: {values['running']} go on to {values['training']}"
-            typer.echo(f"  {more}{_left(values['left'])}\n    leaders: {leaders}", err=True)
+            typer.echo(f"  {more}{_left(values['left'])}\n    leaders: {leaders(values, values['leaders'])}", err=True)
+        elif event == "leaders":
+            typer.echo(f"  the race has ended, leaders: {leaders(values, values['leaders'])}", err=True)
 
     return tell
 
 
+class _Said:
+    """What was told up to now."""
+
+    def __init__(self) -> None:
+        self.trainings, self.ends, self.told = 0, math.inf, time.monotonic()
+        self.seen: list[tuple[str, float]] = []
+
+    def begin(self, left: float) -> None:
+        """A stage or a rung begins, with so many seconds left: trainings of other lengths are not compared."""
+        self.ends, self.told, self.seen = time.monotonic() + left, time.monotonic(), []
+
+    def add(self, training: Mapping[str, Any]) -> None:
+        self.trainings += 1
+        if training["accuracy"] is not None:
+            self.seen.append((training["architecture"], training["accuracy"]))
+
+    def is_time(self) -> bool:
+        """Whether nothing was said for a while."""
+        due = time.monotonic() - self.told >= WHILE
+        if due:
+            self.told = time.monotonic()
+        return due
+
+    def left(self) -> float:
+        return self.ends - time.monotonic()
+
+    def leaders(self) -> list[tuple[str, float]]:
+        return sorted(self.seen, key=lambda pair: -pair[1])[:3]
+
+
+WHILE = 60.0
+"""Seconds after which the leaders are told again."""
 STAGES = {
     "recipe": "Recipe: learning rate, weight decay and augmentation, chosen on the baseline",
     "propose": "Proposals: searches, scores, open decisions, chance",
@@ -205,11 +248,9 @@ STAGES = {
 
 
 def _left(seconds: float) -> str:
-    from math import isfinite
-
     from nasight.studies import time_text
 
-    return f" ({time_text(max(seconds, 0.0))} left)" if isfinite(seconds) else ""
+    return f" ({time_text(max(seconds, 0.0))} left)" if math.isfinite(seconds) else ""
 
 
 def summary(answer: Answer) -> str:
@@ -246,7 +287,7 @@ def summary(answer: Answer) -> str:
         *([f"  target       {r['target']['says']}"] if r["target"].get("says") else []),
         *(f"  note         {text}" for text in answer.cautions),
         "",
-        f"Use it: nasight predict {quote(str(r['run']))} FILES",
+        f"Use it: {answer.command}",
         *([] if reached else [f"Train it as meant: nasight train {quote(str(r['run']))}"]),
     ]
     return "\n".join(lines)

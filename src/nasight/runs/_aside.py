@@ -74,8 +74,11 @@ def set_aside(folder: Path) -> None:
 
 
 def counts(folder: Path) -> bool:
-    """Whether a run has come as far as a checkpoint or a result."""
-    return (folder / "state.json").exists() or (folder / "result.json").exists()
+    """Whether a run has come as far as a checkpoint, a result, or, in a find, the first training of its journal."""
+    if (folder / "state.json").exists() or (folder / "result.json").exists():
+        return True
+    journal = folder / "journal.jsonl"
+    return journal.is_file() and b'{"key": "training ' in journal.read_bytes()
 
 
 def _check_idle(folder: Path) -> None:

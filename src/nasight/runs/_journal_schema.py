@@ -7,23 +7,17 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
-from nasight.runs._schemas import Count, File, Size
+from nasight.runs._schemas import BudgetPart, Count, File, Seconds, Size
 
-Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Few = Annotated[int, Field(ge=0, le=10_000)]
 """Work that is done so often: a harmed file must not ask for it without end."""
-
-
-class BudgetPart(File):
-    seconds: Seconds | None
-    trainings: Count | None
-    more: bool
 
 
 class SpeedPart(File):
     train: Seconds
     search: Seconds
     score: Seconds
+    controls: Seconds = 2.0
 
 
 class PlanPart(File):
@@ -68,6 +62,7 @@ KINDS: Mapping[str, TypeAdapter[Any]] = {
     "plan": TypeAdapter(PlanPart),
     "training": TypeAdapter(OutcomePart | None),
     "scores": TypeAdapter(dict[str, float]),
+    "proposals": TypeAdapter(list[Annotated[list[str], Field(min_length=2)]]),
     "search": TypeAdapter(Count | Annotated[list[Size], Field(min_length=2, max_length=2)]),
     "size": TypeAdapter(SizePart),
     "epochs": TypeAdapter(Count),

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 Count = Annotated[int, Field(ge=0, lt=2**53)]
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Size = Annotated[int, Field(ge=1, lt=2**31)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Options = dict[str, Any]
@@ -447,8 +448,15 @@ class FindOptions(File):
     shares: dict[str, Annotated[float, Field(gt=0, lt=1)]] = {}
 
 
+class BudgetPart(File):
+    seconds: Seconds | None
+    trainings: Count | None
+    more: bool
+
+
 class FindFile(WithData):
     settings: FindOptions  # type: ignore[assignment]
+    budget: BudgetPart | None = None
 
 
 class Side(File):

@@ -11,12 +11,15 @@ from torch import Tensor, nn
 from nasight.errors import RequestError, RunError
 from nasight.export import ExportDesign, fitted
 from nasight.reproducible import seeded
-from nasight.spaces import BASELINES, Space
+from nasight.runs import is_code
+from nasight.spaces import BASELINES, FixedSpace, Space
 from nasight.spaces import load as load_space
 from nasight.spaces import names as space_names
 from nasight.studies._model_card import ModelCard
 
 MOST_PARAMETERS = 10**9
+OWN = "baseline"
+"""What the space of a network without choices is called."""
 
 SpaceGiven = Space | nn.Module | Callable[[], nn.Module] | str
 """What `nasight.spaces.load` takes."""
@@ -25,7 +28,9 @@ SpaceGiven = Space | nn.Module | Callable[[], nn.Module] | str
 def space_of(card: ModelCard, given: SpaceGiven | None, folder: Path) -> Space:
     """The space of a card; code is only run where the caller, not the folder, names it."""
     if given is not None:
-        return load_space(given)
+        # A network of one's own that won as the baseline of a find has no choices.
+        own = card.space == OWN and isinstance(given, str) and is_code(given)
+        return FixedSpace.from_file(str(given)) if own else load_space(given)
     if ":" in card.space or card.space not in (*space_names(), *BASELINES):
         raise RequestError(
             f"the network in {folder} is code of its author ({card.space!r}), which a folder alone does not make run; "

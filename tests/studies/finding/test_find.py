@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -25,6 +26,7 @@ from nasight.studies import Answer, trainable
 from nasight.studies.finding import Budget, Trainings, _find
 from nasight.studies.finding._finder import NOTHING, add_budget, has_ended, legs
 from nasight.studies.finding._journal import Journal
+from nasight.studies.finding._plan import GRID
 from nasight.studies.finding._workers import Searches, SearchRequest
 from nasight.training import Diverged, Job
 
@@ -377,43 +379,55 @@ def test_vectors_are_searched_in_the_space_of_fully_connected_networks(few_digit
     assert math.isfinite(found.accuracy)
 
 
-SCRIPT = """
-import sys, torch
-torch.set_num_threads(1)
-import nasight
-from nasight.data import load
-if __name__ == "__main__":
-    out, file = sys.argv[1:]
-    if (__import__("pathlib").Path(out) / "run.json").exists():
-        nasight.resume_find(out)
-    else:
-        nasight.find(file, out=out, trainings=26, epochs=1, workers=2)
-"""
+def stage_of(folder: Path) -> str:
+    """How far a find has come, by its journal."""
+    keys = [key.split() for key in Journal(folder)] if (folder / "journal.jsonl").exists() else []
+    first = {(words[0], words[-1]) for words in keys if words[0] != "training"}
+    trainings = sum(words[0] == "training" for words in keys)
+    if ("began", "1") in first:
+        return "second leg" if trainings else "start"
+    passed = [
+        ("done", "end"), ("epochs", "answer"), ("places 1", "rung 1"), ("proposals", "rung 0"),
+    ]  # fmt: skip
+    for key, stage in passed:
+        if any(" ".join(words[:-1]) == key and words[-1] == "0" for words in keys):
+            return stage
+    return "start" if not trainings else "recipe" if trainings < GRID else "propose"
 
 
-def test_kills_at_any_moment_leave_the_answer_as_it_would_have_been(few_digits_file: Path, tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(SCRIPT)
+def test_a_kill_in_every_stage_leaves_the_answer_as_it_would_have_been(few_digits_file: Path, tmp_path: Path) -> None:
+    chance = random.Random(0)
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
 
-    def run(out: Path, seconds: float | None) -> bool:
-        command = [sys.executable, str(script), str(out), str(few_digits_file)]
-        process = subprocess.Popen(command, env=environment, start_new_session=True)
-        try:
-            process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            return False
-        assert process.returncode == 0
-        return True
+    def begin(*arguments: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "nasight", "find", "--workers", "2", "--json", *arguments]
+        return subprocess.Popen(command, env=environment, start_new_session=True, stdout=subprocess.DEVNULL)
 
-    start = time.monotonic()
-    assert run(tmp_path / "whole", None)
-    took = time.monotonic() - start
-    killed = tmp_path / "killed"
-    ended = [run(killed, share * took) for share in (0.4, 0.7)]
-    assert not ended[0]
-    assert ended[1] or run(killed, None)
-    first, second = (json.loads((folder / "result.json").read_text()) for folder in (tmp_path / "whole", killed))
+    def legs_of(folder: Path, stages: list[str]) -> list[str]:
+        """Both legs of a find, killed in these stages; the stages in which kills came."""
+        first = ("--data", str(few_digits_file), "--trainings", "40", "--epochs", "3", "--out", str(folder))
+        hit = list[str]()
+        for arguments, wanted in (
+            (first, [stage for stage in stages if stage != "second leg"]),
+            (("--resume", str(folder), "--trainings", "20"), [stage for stage in stages if stage == "second leg"]),
+        ):
+            for stage in [*wanted, None]:
+                process = begin(*arguments)
+                while process.poll() is None:
+                    if stage is not None and stage_of(folder) == stage:
+                        time.sleep(chance.uniform(0, 0.1))
+                        hit.append(stage_of(folder))
+                        os.killpg(process.pid, signal.SIGKILL)
+                    time.sleep(0.01)
+                if (folder / "run.json").exists():
+                    arguments = ("--resume", str(folder))
+            assert process.returncode == 0
+        return hit
+
+    stages = ["recipe", "propose", "rung 0", "rung 1", "answer", "second leg"]
+    assert legs_of(tmp_path / "whole", []) == []
+    hit = legs_of(tmp_path / "killed", stages)
+    assert set(hit) & set(stages) == set(stages)
+    first, second = (json.loads((tmp_path / name / "result.json").read_text()) for name in ("whole", "killed"))
+    assert first["answers"] == 2
     assert untimed(first) == untimed(second)

@@ -78,17 +78,34 @@ def test_who_is_proposed_twice_runs_once_and_keeps_both_proposers() -> None:
     assert (candidate.proposed_by, candidate.also) == ("search 1", ("chance",))
 
 
-def test_where_a_rung_predicted_nothing_as_many_more_stay_as_there_is_spare_time_for() -> None:
+def test_where_a_rung_predicted_nothing_those_that_had_no_time_come_back() -> None:
     shares = {name: 0.9 - 0.0005 * i for i, name in enumerate("abcdefgh")}
-    race = race_of(shares, [8, 6, 2, 2])
-    race.spare = 2
-    race.close()
+    race = race_of(shares, [8, 5])
+    assert not race.misled()
+    assert [c.architecture for c in race.close()] == list("abcde")
     for entry in race.ask():  # the other way round than before
         place = "abcdefgh".index(entry.architecture)
         race.tell(entry, outcome(0.9 - 0.0005 * (8 - place), place))
-    assert len(race.close()) == 4
+    assert race.misled()
+    assert [c.architecture for c in race.recall(2)] == ["f", "g"]
+    assert [entry.architecture for entry in race.ask()] == ["f", "g"]
+    for entry in race.ask():
+        race.tell(entry, outcome(0.95))
+    race.end()
+    assert race.ranked()[0].architecture in "fg"
+    assert race.agreements[0].candidates == 7
     assert race.agreements[0].tau < 0
-    assert not race.agreements[0].predicts
+
+
+def test_where_a_rung_predicted_the_next_nobody_comes_back_and_who_is_surely_behind_never_does() -> None:
+    shares = {name: 0.9 - 0.0005 * i for i, name in enumerate("abcdefg")} | {"h": 0.1}
+    race = race_of(shares, [8, 6])
+    race.close()
+    assert race.left["h"].reason == "behind"
+    for entry in race.ask():
+        race.tell(entry, outcome(shares[entry.architecture]))
+    assert not race.misled()
+    assert [c.architecture for c in race.recall(8)] == ["g"]
 
 
 def test_the_interval_of_two_trainings_is_that_of_their_rows_and_seeds() -> None:

@@ -88,8 +88,26 @@ def test_where_longer_trainings_are_meant_the_longest_rung_compares_several_or_i
     assert meant.places[0] >= usual.places[0]
     assert meant.rung_rows[-1] < usual.rung_rows[-1]
     assert (meant.epochs, meant.examples) == (usual.epochs, usual.examples)
-    few = plan(Speed(1e-3, 2.5e-3, 0.08), 100, workers=1, rows=50_000, classes=10, last_places=6)
-    assert len(few.rungs) == 1
+    two, one = (
+        plan(Speed(1e-3, 2.5e-3, 0.08), 200, workers=1, rows=50_000, classes=10, last_places=places)
+        for places in (2, 6)
+    )
+    assert (two.places, one.places) == ((3, 2), (13,))
+
+
+def test_a_slow_control_takes_the_time_of_candidates_and_one_worker_searches_twice() -> None:
+    usual, slow = (
+        plan(Speed(3e-4, 6e-4, 0.1, controls), 600, workers=1, rows=1_437, classes=10) for controls in (2.0, 6.0)
+    )
+    assert (len(slow.rungs), slow.places) < (len(usual.rungs), usual.places)
+    assert sum(slow.seconds.values()) <= 600
+    assert usual.searches == 2
+
+
+def test_a_budget_that_is_more_than_is_of_use_is_said() -> None:
+    hours, minutes = (plan(SPEED, seconds, workers=2, rows=1_437, classes=10) for seconds in (28_800, 600))
+    assert any("not planned" in line for line in hours.lines(28_800))
+    assert not any("not planned" in line for line in minutes.lines(600))
 
 
 def test_where_there_is_time_for_many_epochs_all_rungs_have_all_rows() -> None:
@@ -121,7 +139,7 @@ def test_more_time_means_longer_trainings_first_and_more_candidates_then() -> No
 @pytest.mark.parametrize(("trainings", "epochs"), [(60, 8), (40, 3), (25, 1), (400, 30)])
 def test_a_plan_of_trainings_takes_no_more_than_it_has(trainings: int, epochs: int) -> None:
     found = plan_of_trainings(trainings, rows=1_000, epochs=epochs)
-    assert GRID + 2 * SEEDS + CONTROLS * (len(found.rungs) + 1) + sum(found.places) <= trainings
+    assert GRID + 2 * SEEDS + int(CONTROLS) * (len(found.rungs) + 1) + sum(found.places) <= trainings
     with pytest.raises(RequestError, match="the least is"):
         plan_of_trainings(12, rows=1_000, epochs=epochs)
 

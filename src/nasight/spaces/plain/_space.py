@@ -114,11 +114,19 @@ class FixedSpace(OneArchitecture):
         if not callable(build):
             raise RequestError(f"{name!r} must be a function that makes a model, got {type(build).__name__}")
         self.build, self.name = build, name
+        self.file: str | None = None
+        """Where another process finds the function, "path.py:function"."""
 
     @classmethod
     def from_file(cls, text: str, name: str = "baseline") -> FixedSpace:
         """The model that a function in a Python file makes, "path.py:function"; the file is run."""
-        return cls(attribute_of(text), name)
+        found = cls(attribute_of(text), name)
+        found.file = text
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A module made from a file has no name that another process could import.
+        return (FixedSpace, (self.build, self.name)) if self.file is None else (_from_file, (self.file, self.name))
 
     def network(
         self, arch: Architecture, inputs: tuple[int, ...] = (3, 32, 32), classes: int = 10, **size: Any
@@ -140,3 +148,7 @@ class FixedSpace(OneArchitecture):
             shape = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
             raise RequestError(f"{self.name!r} must give {classes} outputs per example, it gave {shape} for two")
         return made.train()
+
+
+def _from_file(text: str, name: str) -> FixedSpace:
+    return FixedSpace.from_file(text, name)

@@ -14,12 +14,15 @@ import numpy as np
 from scipy import stats
 from torch import nn
 
+from nasight.data import Units
 from nasight.errors import RequestError
 from nasight.runs import RunFolder
 from nasight.spaces import Space
 from nasight.studies._model import Model
 from nasight.studies._model_folder import load_model
+from nasight.studies.finding._names import OWN
 from nasight.studies.finding._race import Outcome, rank_sums
+from nasight.studies.finding._settings import is_own
 
 
 @dataclass(frozen=True)
@@ -187,7 +190,7 @@ class Answer:
 
     @property
     def cautions(self) -> list[str]:
-        """What to know of the interval, a sentence each."""
+        """What to know of the answer and its interval, a sentence each."""
         found, number = [], self.result.get("answers", 1)
         if number > 1:
             found.append(
@@ -199,7 +202,18 @@ class Answer:
                 "the metric gives one number for all rows, so the interval knows how seeds differ, and not which rows "
                 "happened to be in the test part: it is too narrow"
             )
+        if (ahead := self.result.get("ahead")) is not None:
+            units, mine = Units.of(self.result), ahead["baseline"]
+            than = "" if mine is None else f": {units.text(ahead['accuracy'])} against {units.text(mine)}"
+            found.append(f"in the race another control, {ahead['architecture']}, was ahead of the baseline{than}")
         return found
+
+    @property
+    def command(self) -> str:
+        """What a person types to use the model; a network of their own runs from its folder, without its code."""
+        if self.result["taken_from"] == OWN or is_own(str(self.result["space"])):
+            return f"python {quote(str(self.path / 'model' / 'predict.py'))} FILES"
+        return f"nasight predict {quote(str(self.path))} FILES"
 
     def within(self, *, max_params: int | None = None, max_latency: float | None = None) -> Point:
         """The best point of the front within limits."""

@@ -16,10 +16,11 @@ from nasight.errors import RunError
 from nasight.runs import RunFolder
 from nasight.studies.finding._answer import Difference, Point, carried_on, difference, front
 from nasight.studies.finding._leg import Leg, leg_seed
-from nasight.studies.finding._names import SPACE, STAND_IN, is_searched, shown, split_name
+from nasight.studies.finding._names import OWN, SPACE, STAND_IN, is_searched, shown, split_name
 from nasight.studies.finding._plan import SEEDS
 from nasight.studies.finding._planning import JUDGING, KEPT_EPOCH, PER_TRAINING, taught_rows
 from nasight.studies.finding._race import Agreement, Candidate, Outcome, Race
+from nasight.studies.finding._settings import is_own
 from nasight.studies.finding._shallow import shallow_winner
 from nasight.studies.finding._work import BOOSTING, Request
 
@@ -56,7 +57,10 @@ def answer(leg: Leg, race: Race) -> dict[str, Any]:
     """Winner and baseline, trained alike with new seeds on all rows, and what the test part says of them."""
     ranked = race.ranked()
     # Where a larger network of the space is meant, what has but one size is nothing to compare with.
-    controls = [c for c in ranked if c.control and (not race.by_size or split_name(c.architecture)[0] == SPACE)]
+    controls = [c for c in ranked if c.control and (not race.by_size or is_searched(c))]
+    # What the user has named, or the first options of their own model, is what has to be beaten.
+    asked = OWN if OWN in leg.f.spaces else SPACE if is_own(leg.s.space) else None
+    controls.sort(key=lambda c: split_name(c.architecture)[0] != asked)
     networks = [c for c in ranked if split_name(c.architecture)[0] != BOOSTING]
     winners = [c for c in networks if not c.control and c.architecture not in race.left] or networks
     while controls and winners:
@@ -207,6 +211,7 @@ def _result(
         "interval": [apart.low, apart.high],
         "level": apart.level,
         "rows_vary": rows_vary(sides),
+        "ahead": _ahead(race, baseline),
         "better": better,
         "take": shown(winner if better else baseline),
         "trained": trained,
@@ -230,6 +235,15 @@ def _result(
         "answers": 1 if leg.previous is None else leg.previous.result["answers"] + 1,
     }
     return {**result, "sentence": sentence(result)}
+
+
+def _ahead(race: Race, baseline: Candidate) -> dict[str, Any] | None:
+    """The control that was best in the race, where it is not the baseline."""
+    best = next(c for c in race.ranked() if c.control)
+    if race.by_size or best.architecture == baseline.architecture:
+        return None
+    mine, its = race.accuracy(baseline.architecture), race.accuracy(best.architecture)
+    return {"architecture": shown(best), "accuracy": its, "baseline": mine if math.isfinite(mine) else None}
 
 
 def rows_vary(sides: Mapping[str, Sequence[Outcome]]) -> bool:

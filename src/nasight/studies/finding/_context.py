@@ -26,7 +26,7 @@ from nasight.studies.finding._work import BOOSTING, Request, Trainings, read_arc
 from nasight.studies.finding._workers import Clock, Searches, Workers
 
 Event = Callable[[str, Mapping[str, Any]], None]
-"""Told of what happens: "note", "plan", "stage", "training", "rung", "answer", each with values."""
+"""Told of what happens: "note", "plan", "stage", "training", "rung", "leaders", "answer", each with values."""
 
 
 class Context:
@@ -107,7 +107,8 @@ class Context:
         accuracy = None if outcome is None else outcome.accuracy
         if outcome is not None:
             self.seen.append((request, outcome))
-        self.tell("training", {"architecture": request.architecture, "epochs": request.epochs, "accuracy": accuracy})
+        told = {"architecture": request.architecture, "epochs": request.epochs, "accuracy": accuracy}
+        self.tell("training", {**told, "metric": self.task.units.metric})
 
     def parameters(self, key: str, architecture: str) -> int:
         """Of a network as the find trains it, or, in the searched space, at the size of the target."""

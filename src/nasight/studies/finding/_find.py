@@ -143,7 +143,8 @@ def find(
         precision=precision,
         shares=read_shares(shares),
     )
-    about = {"settings": asdict(settings), "data": DataRecord.of(loaded).to_dict(), **own.about()}
+    record = DataRecord.of(loaded).to_dict()
+    about = {"settings": asdict(settings), "data": record, "budget": asdict(limit), **own.about()}
     code = [name, settings.baseline]
     place = out or Path("runs") / f"find-{folder_name(data if isinstance(data, str) else dataset.name)}-{seed}"
     folder = RunFolder.create(place, kind="find", about=about, overwrite=overwrite, code=code)
@@ -224,6 +225,8 @@ def resume_find(
     except (KeyError, TypeError) as error:
         raise RequestError(f"{folder.path}/run.json is damaged: {error}") from error
     journal, more = Journal(folder.path), None
+    if "budget 0" not in journal and isinstance(first := folder.about.get("budget"), Mapping):
+        journal.put("budget 0", dict(first))  # a kill came between the folder and the first line of its journal
     if budget is not None or trainings is not None:
         more = read_budget(budget, trainings)
         if trainings is None and not more.more:

@@ -14,6 +14,7 @@ from shlex import quote
 from typing import Any
 
 from nasight.errors import RequestError
+from nasight.runs import is_code
 from nasight.searching import Interrupted
 from nasight.spaces import FixedSpace, ModuleSpace
 from nasight.studies._model_folder import write_model
@@ -36,7 +37,10 @@ def run_find(f: Context, more: Budget | None = None) -> Answer:
     try:
         return _run(f, more)
     except KeyboardInterrupt:
-        raise Interrupted(f"stopped; resume with: nasight find --resume {quote(str(f.folder.path))}") from None
+        code = {"--space": f.s.space, "--baseline": f.s.baseline}
+        named = "".join(f" {flag} {quote(str(value))}" for flag, value in code.items() if is_code(value))
+        where = quote(str(f.folder.path))
+        raise Interrupted(f"stopped; resume with: nasight find --resume {where}{named}") from None
 
 
 def legs(journal: Journal) -> int:
@@ -56,6 +60,8 @@ def add_budget(journal: Journal, more: Budget) -> None:
     So the test part judges no answer that nobody has seen.
     """
     last = legs(journal) - 1
+    if last < 0:
+        raise RequestError(f"{journal.path} has no budget to add to: begin this find anew, with --overwrite")
     budget = Budget(**journal[f"budget {last}"])
     if f"epochs {last}" not in journal and budget.seconds is not None and more.seconds is not None:
         journal.put(f"budget {last}", asdict(replace(budget, seconds=budget.seconds + more.seconds)))

@@ -17,7 +17,15 @@ from nasight.studies.finding._budget import Budget
 from nasight.studies.finding._context import Context
 from nasight.studies.finding._names import SPACE
 from nasight.studies.finding._plan import JUDGE_SHARE, Plan
-from nasight.studies.finding._planning import FEWEST_PLACES, JUDGING, PER_TRAINING, rung_share, taught_rows, waves
+from nasight.studies.finding._planning import (
+    CONTROLS,
+    FEWEST_PLACES,
+    JUDGING,
+    PER_TRAINING,
+    rung_share,
+    taught_rows,
+    waves,
+)
 from nasight.studies.finding._propose import Proposal, at_random, in_turn
 from nasight.studies.finding._race import Candidate, Race
 from nasight.studies.finding._speed import pace
@@ -56,6 +64,8 @@ class Leg:
         """Of the target, where the budget reaches it."""
         self.mutated: int
         """Places of the first rung that mutations of the leaders will take."""
+        self.lent = 0.0
+        """Seconds of the answer that the race has taken."""
 
     @property
     def tests(self) -> int:
@@ -158,19 +168,30 @@ class Leg:
         planned, count = self.plan.places[rung], self.f.count
         if self.budget.seconds is None:
             return planned
-        controls = sum(c.control for c in race.candidates.values())
-        beside = [controls * (race.seeds if i == 0 else 1) for i in range(len(self.plan.rungs))]
+        # Of a find of an earlier version no speed of the controls is known.
+        controls = float(self.journal[f"speed {self.number}"].get("controls", CONTROLS))
+        beside = [math.ceil(controls * (race.seeds if i == 0 else 1)) for i in range(len(self.plan.rungs))]
         each = [self.rung_seconds(i) for i in range(len(self.plan.rungs))]
         least = [waves(FEWEST_PLACES + b, count) * seconds for b, seconds in zip(beside, each, strict=True)]
-        time = rung_share(self.until("race") - 0.5, least[rung:])
+        time = rung_share(self.until("race") + self.lent - 0.5, least[rung:])
         return max(0, min(4 * planned, int(time / each[rung]) * count - beside[rung]))
 
     def spare(self, rung: int) -> int:
-        """How many more candidates a rung may have where the one before it said nothing: the answer lends the time."""
+        """How many more candidates a rung has time for, where the one before it said nothing about it.
+
+        The answer lends a part of its time; on the last rung, what the race has left comes to it.
+        """
         if self.budget.seconds is None:
             return 0
-        lent = LENT * self.s.all_shares["answer"] * float(self.journal[f"planned {self.number}"])
-        return int(lent / self.rung_seconds(rung)) * self.f.count
+        time = LENT * self.s.all_shares["answer"] * float(self.journal[f"planned {self.number}"])
+        time += self.until("race") if rung + 1 == len(self.plan.rungs) else -self.lent
+        return max(0, int(time / self.rung_seconds(rung))) * self.f.count
+
+    def lend(self, rung: int, places: int) -> int:
+        """Note the time that further places of a rung take."""
+        if self.budget.seconds is not None:
+            self.lent += waves(places, self.f.count) * self.rung_seconds(rung)
+        return places
 
     def rung_seconds(self, rung: int) -> float:
         """Seconds of a training on a rung."""

@@ -90,7 +90,7 @@ def _answer(find: FinishedFind) -> FoundValues:
         test_rows=find.judging_rows(test=True),
         design=find.design(result["architecture"]),
         trained=result["trained"],
-        command=f"nasight predict {quote(str(find.path))} FILES",
+        command=find.answer.command,
         units=Units.of(result),
         figures=figure_lines(result["figures"]) if result.get("figures") else (),
         warning=majority_warning(result.get("figures") or {}),

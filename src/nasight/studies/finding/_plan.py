@@ -13,6 +13,8 @@ SEEDS = 3
 GRID_STEPS = (3, 2, 2)
 """Trainings by which the recipe is chosen, one group after the other: random changes, learning rate, weight decay."""
 GRID = sum(GRID_STEPS)
+UNUSED = 0.35
+"""A budget of which the plan leaves more is more than is of use."""
 JUDGE_SHARE = 0.25
 """Of the training rows, those by which recipe and race are judged; fewer where there are many rows."""
 
@@ -27,6 +29,8 @@ class Speed:
     """A step of the supernet, with the step of the architecture."""
     score: float
     """Seconds to score one architecture."""
+    controls: float = 2.0
+    """What a training of every control takes together, in trainings of the space."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +88,8 @@ class Plan:
         """The trainings of a rung in words."""
         return rung_text(self.rungs[rung], self.rows(rung), max(self.rung_rows, default=0))
 
-    def lines(self) -> list[str]:
-        """The plan as a person reads it."""
+    def lines(self, budget: float | None = None) -> list[str]:
+        """The plan as a person reads it; where it has no use for a part of the budget, that is said."""
         names = {"recipe": "recipe", "propose": "proposals", "race": "race", "answer": "answer"}
         what = {
             "recipe": f"{GRID} trainings of the baseline, {self.recipe_epochs} epochs each",
@@ -101,7 +105,14 @@ class Plan:
                 if part in self.seconds
             ),
             *([f"  {'networks':<12} {'':>12}   {sizes}"] if sizes else []),
+            *self._unused(budget or 0.0),
         ]
+
+    def _unused(self, budget: float) -> list[str]:
+        left = budget - sum(self.seconds.values())
+        if left < UNUSED * budget or not self.seconds:
+            return []
+        return [f"  {'not planned':<12} {time_text(left):>12}   more seeds, or nothing: the trainings are long enough"]
 
 
 def rung_text(epochs: int, rows: int, most: int) -> str:

@@ -29,9 +29,10 @@ FEWEST_PLACES = 2
 FRONT_PLACES = 6
 """Candidates of the longest rung where trainings that are longer still are meant: one with fewer is left out."""
 SCORED = 30
-CONTROLS = 2
+CONTROLS = 2.0
 """The space's reference and a plain network; on the lowest rung each is trained twice."""
-MOST_PLACES = 200
+FEWEST_SEARCHES = 2
+MOST_PLACES = 1_000
 SLACK = 0.93
 """Clocks are noisy: so much of the budget is planned with."""
 PER_TRAINING = 0.4
@@ -138,7 +139,7 @@ class _Planner:
         kept, places = self._race(costs, self.shares["race"] * usable)
         rungs, rung_rows = tuple(rungs[i] for i in kept), tuple(rung_rows[i] for i in kept)
         costs = tuple(costs[i] for i in kept)
-        searches = self.workers if seconds < 1_800 else 2 * self.workers
+        searches = max(FEWEST_SEARCHES, self.workers if seconds < 1_800 else 2 * self.workers)
         propose, search, score = self.shares["propose"] * usable, self.speed.search, self.speed.score
         passes = 0.8 * propose / waves(searches, self.workers) / search
         search_epochs, search_rows = search_length(passes, examples, self.least_rows)
@@ -160,7 +161,11 @@ class _Planner:
 
     def _rung_seconds(self, rung: int, places: int, cost: float) -> float:
         """What a rung takes: so many candidates, and the controls beside them."""
-        return waves(places + _beside(rung), self.workers) * cost
+        return waves(places + self._beside(rung), self.workers) * cost
+
+    def _beside(self, rung: int) -> int:
+        """Trainings of the controls on a rung; a slow one counts as several."""
+        return math.ceil(self.speed.controls * (2 if rung == 0 else 1))
 
     def _race(self, costs: Sequence[float], seconds: float) -> tuple[list[int], tuple[int, ...]]:
         """The rungs of a race that takes so many seconds, and the candidates of each.
@@ -193,15 +198,10 @@ class _Planner:
         left, least, found = seconds, self._least(costs), list[int]()
         for rung, cost in enumerate(costs):
             time = rung_share(left, least[rung:])
-            fitting = max(FEWEST_PLACES, int(time / cost) * self.workers - _beside(rung))
+            fitting = max(FEWEST_PLACES, int(time / cost) * self.workers - self._beside(rung))
             found.append(min(MOST_PLACES // NARROWING**rung, fitting))
             left -= self._rung_seconds(rung, found[-1], cost)
         return tuple(found)
-
-
-def _beside(rung: int) -> int:
-    """Trainings of the controls on a rung."""
-    return CONTROLS * (2 if rung == 0 else 1)
 
 
 def least_rows(rows: int, classes: int) -> int:
@@ -291,7 +291,7 @@ def taught_rows(rows: int, examples: int, judges: float = JUDGE_SHARE) -> int:
 
 
 def plan_of_trainings(
-    trainings: int, *, rows: int, epochs: int = FEWEST_EPOCHS, controls: int = CONTROLS, recipes: int = GRID
+    trainings: int, *, rows: int, epochs: int = FEWEST_EPOCHS, controls: int = 2, recipes: int = GRID
 ) -> Plan:
     """The plan for a number of trainings, in which no clock plays a role; `controls` is how many run along, `recipes`
     how many choose the recipe.
@@ -304,4 +304,5 @@ def plan_of_trainings(
         raise TooSmall(f"{trainings} trainings are too few for recipe, race and answer: the least is {least}")
     last = max(2, left // (NARROWING + 1)) if len(rungs) > 1 else 0
     places = (left - last, last) if len(rungs) > 1 else (left,)
-    return Plan(rows, epochs, rungs, places, 2, max(2, epochs), SCORED, short)
+    judges = judge_share(rows, rows)
+    return Plan(rows, epochs, rungs, places, FEWEST_SEARCHES, max(2, epochs), SCORED, short, judge_share=judges)

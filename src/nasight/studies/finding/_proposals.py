@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from nasight.errors import RequestError, RunError
 from nasight.kernels import score
@@ -10,6 +11,7 @@ from nasight.reproducible import generator_for
 from nasight.searching import Run, method_row
 from nasight.studies._explain import explain
 from nasight.studies.finding._leg import Leg
+from nasight.studies.finding._names import SPACE
 from nasight.studies.finding._plan import Speed, rung_text
 from nasight.studies.finding._planning import FEWEST_PLACES, least_rows, search_length
 from nasight.studies.finding._propose import (
@@ -38,13 +40,30 @@ LEADERS = 6
 
 
 def proposals(leg: Leg, race: Race) -> list[Candidate]:
-    """The candidates of the first rung, from all proposers; mutations of the leaders enter later."""
-    runs, allowed = _searched(leg), leg.f.allowed
+    """The candidates of the first rung, from all proposers; mutations of the leaders enter later.
+
+    They are kept with the find: it goes on with them, whatever a later version would propose.
+    """
+    kept = leg.decide("proposals", lambda: [[c.architecture, c.proposed_by, *c.also] for c in _proposed(leg, race)])
+    race.places[0] = _places(leg, race)
+    leg.mutated = _mutated(race.places[0])
+    return [replace(leg.candidate(SPACE, text, by), also=tuple(also)) for text, by, *also in kept]
+
+
+def _places(leg: Leg, race: Race) -> int:
+    return max(FEWEST_PLACES + 1, int(leg.decide("places 0", lambda: leg.affordable(race, 0))))
+
+
+def _mutated(places: int) -> int:
+    """Places of the first rung that mutations of the leaders will take."""
+    return max(1, round(MUTATED * places))
+
+
+def _proposed(leg: Leg, race: Race) -> list[Candidate]:
+    runs, allowed, counts = _searched(leg), leg.f.allowed, leg.f.counts
     scores = leg.decide("scores", lambda: _scored(leg))
     rivals_found = _open(leg, runs[0]) if runs else []
-    places = max(FEWEST_PLACES + 1, int(leg.decide("places 0", lambda: leg.affordable(race, 0))))
-    race.places[0] = places
-    leg.mutated = max(1, round(MUTATED * places))
+    places = _places(leg, race)
     found: list[Proposal] = []
     if leg.previous is not None:
         best = [c for c in leg.previous.race.ranked() if not c.control][:LEADERS]
@@ -53,14 +72,14 @@ def proposals(leg: Leg, race: Race) -> list[Candidate]:
     if runs:
         found += from_searches(leg.space, runs, allowed, number, leg.f.patience)
         found += rivals_found[: max(1, round(RIVALS * places))]
-    found += from_scores(leg.space, scores, leg.f.counts, max(1, round(SCORED * places)))
+    found += from_scores(leg.space, scores, counts, max(1, round(SCORED * places)))
     chance = generator_for(leg.seed, "chance", leg.number)
     found += at_random(leg.space, allowed, max(1, round(RANDOM * places)), chance, leg.f.tries)
-    if runs and found:
+    if runs:
         # Last, so that a race of few places has one of every other proposer.
-        largest = max(leg.f.counts(proposal.architecture) for proposal in found)
-        found += of_smaller_sizes(leg.space, runs, allowed, leg.f.counts, largest, max(1, number // 4), leg.f.patience)
-    return leg.merged(found, places - leg.mutated)
+        sizes = [counts(proposal.architecture) for proposal in found]
+        found += of_smaller_sizes(leg.space, runs, allowed, counts, sizes, max(1, number // 4), leg.f.patience)
+    return leg.merged(found, places - _mutated(places))
 
 
 def _searched(leg: Leg) -> list[Run]:

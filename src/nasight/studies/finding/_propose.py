@@ -128,26 +128,28 @@ def of_smaller_sizes(
     runs: Sequence[Run],
     allowed: Allowed,
     count: Callable[[Architecture], int],
-    largest: int,
+    sizes: Sequence[int],
     number: int,
     patience: int = PATIENCE,
 ) -> list[Proposal]:
-    """The likeliest under all searches within lower limits on the parameters, so many of each."""
+    """The likeliest under all searches within limits below the largest of some sizes, so many of each."""
     log_p, start = log_probability(space, runs), runs[0].architecture
-    least = min(map(count, space.lightest()), default=largest)
+    least, most = min(map(count, space.lightest()), default=min(sizes, default=0)), max(sizes, default=0)
     found = []
-    for limit in size_steps(min(least, largest), largest):
+    for limit in size_steps(least, most):
         ordered = likeliest(space, log_p, start, allowed, patience, _smaller(count, limit))
-        found += [Proposal(arch, f"likeliest of {limit / largest:.0%}") for arch in islice(ordered, number)]
+        found += [Proposal(arch, f"likeliest of {limit / most:.0%}") for arch in islice(ordered, number)]
     return found
 
 
 def size_steps(least: int, most: int) -> list[float]:
-    """Limits between the lightest and the largest, each the same part of the next.
+    """Limits between the lightest and the largest, each the same part of the next; none where all have one size.
 
-    >>> [round(limit) for limit in size_steps(100, 1_600)]
-    [200, 400, 800]
+    >>> [round(limit) for limit in size_steps(100, 1_600)], size_steps(5, 5), [round(x) for x in size_steps(0, 16)]
+    ([200, 400, 800], [], [2, 4, 8])
     """
+    if least >= most:
+        return []
     ratio = most / max(1, least)
     return [most / ratio ** (1 - step / LEVELS) for step in range(1, LEVELS)]
 

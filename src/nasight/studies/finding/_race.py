@@ -90,7 +90,6 @@ class Race:
     places : how many candidates each rung has time for, controls not counted.
     level : of the intervals by which candidates leave.
     seeds : how often controls are trained on the lowest rung; their spread is the noise of a seed.
-    spare : further places of the next rung, for where a rung predicted nothing.
     by_size : whether size counts as much as accuracy. So it is where a far longer training is meant: short ones favor
         what starts fast, and large networks end higher.
     """
@@ -98,7 +97,6 @@ class Race:
     places: list[int]
     level: float = 0.95
     seeds: int = 2
-    spare: int = 0
     by_size: bool = False
     candidates: dict[str, Candidate] = field(default_factory=dict)
     outcomes: dict[Entry, Outcome] = field(default_factory=dict)
@@ -192,13 +190,22 @@ class Race:
             else:
                 kept.append(candidate)
         places = self.places[self.rung + 1]
-        if self.agreements and not self.agreements[-1].predicts:
-            # The rung before said nothing about this one, so this one may say nothing about the next.
-            places += self.spare
         for candidate in kept[places:]:
             self.left[candidate.architecture] = Left(self.rung, "time")
         self.rung += 1
         return kept[:places]
+
+    def misled(self) -> bool:
+        """Whether the rung before this one, whose trainings are known, said nothing about it."""
+        return self.rung > 0 and not self._agreement(self.rung - 1).predicts
+
+    def recall(self, number: int) -> list[Candidate]:
+        """Let so many of those that had no time on this rung come back, the best of the rung before first."""
+        away = Left(self.rung - 1, "time")
+        back = [c for c in self.ranked(self.rung - 1) if self.left.get(c.architecture) == away][:number]
+        for candidate in back:
+            del self.left[candidate.architecture]
+        return back
 
     def end(self) -> None:
         """All of this rung is trained: how well the one before predicted it is kept."""

@@ -11,6 +11,7 @@ import torch
 from nasight.data import Dataset, select_rows, split_indices
 from nasight.errors import RequestError
 from nasight.reproducible import generator_for
+from nasight.runs import is_code
 from nasight.studies.finding._planning import SHARES
 
 TEST_SHARE = 0.2
@@ -52,6 +53,11 @@ class FindSettings:
         rest = 1 - sum(self.shares.values())
         others = sum(share for part, share in SHARES.items() if part not in self.shares)
         return {part: self.shares.get(part, share * rest / others if others else 0) for part, share in SHARES.items()}
+
+
+def is_own(space: str) -> bool:
+    """Whether the space of a find is the user's: a model, or code in a file."""
+    return space == "module" or is_code(space)
 
 
 def read_shares(given: str | Mapping[str, float] | None) -> dict[str, float]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from nasight.searching import Run
 from nasight.studies.finding._plan import SEEDS
-from nasight.studies.finding._propose import from_searches
+from nasight.studies.finding._propose import from_searches, of_smaller_sizes
 from nasight.studies.finding._race import Candidate, Entry, Outcome, Race
 from nasight.tables import ClusterSettings, Job, Policy, RaceProblem, Table
 
@@ -43,8 +43,11 @@ class TableFind:
         reference = table.index(table.space.reference)
         if not runs:
             return cls(sizes, reference)
-        found = from_searches(runs[0].space, runs, lambda arch: True, number)
-        places = dict.fromkeys(table.index(runs[0].space.format(p.architecture)) for p in found)
+        space, count = runs[0].space, table.space.parameters((3, 32, 32), 10)
+        found = from_searches(space, runs, lambda arch: True, number)
+        counted = [count(proposal.architecture) for proposal in found]
+        found += of_smaller_sizes(space, runs, lambda arch: True, count, counted, max(1, number // 4))
+        places = dict.fromkeys(table.index(space.format(p.architecture)) for p in found)
         seconds = float(np.mean([run.result["seconds"] for run in runs]))
         return cls(sizes, reference, tuple(places), len(runs), seconds)
 

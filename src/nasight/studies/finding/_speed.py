@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from statistics import fmean, linear_regression, median
 from typing import Any
 
@@ -57,6 +57,10 @@ class Probe:
     method: str
     size: tuple[tuple[str, int], ...]
     """Of the supernet."""
+    own: Request | None = None
+    """A training of the user's own baseline."""
+    others: int = 2
+    """Controls besides it, which take about as long as the architectures of the space."""
 
     def __call__(self, number: int) -> Speed:
         trainings, data = self.trainings, rows_of(self.trainings.data)
@@ -70,7 +74,9 @@ class Probe:
             start = time.perf_counter()
             score(space, "naswot", data, architectures=archs, workers=1, device=trainings.device)
             scored = (time.perf_counter() - start) / max(len(archs), 1)
-        return Speed(train, search, scored)
+        # One that is faster counts as one: it waits for the others of its rung.
+        slower = 0.0 if self.own is None else max(1.0, TrainingProbe(trainings, (self.own,))(number) / train)
+        return Speed(train, search, scored, self.others + slower)
 
     def _supernet(self, space: Space, data: Dataset) -> float:
         """Seconds per image of a forward and a backward pass of the supernet."""
@@ -95,7 +101,7 @@ class Probe:
 
 def mean_speed(found: Sequence[Speed]) -> Speed:
     """The mean over processes."""
-    return Speed(*(fmean(values) for values in zip(*((s.train, s.search, s.score) for s in found), strict=True)))
+    return Speed(*(fmean(values) for values in zip(*map(astuple, found), strict=True)))
 
 
 def pace(seen: Sequence[tuple[float, float]]) -> tuple[float, float]:

@@ -48,6 +48,7 @@ def run_leg(leg: Leg) -> LegResult:
     leg.tell_stage("race")
     _race(leg, race)
     race.end()
+    leg.f.tell("leaders", {"leaders": _leaders(race), "left": leg.left(), "metric": leg.f.task.units.metric})
     leg.tell_stage("answer")
     return LegResult(race, leg.plan, answer(leg, race))
 
@@ -85,7 +86,8 @@ def _measured(leg: Leg) -> dict[str, float]:
     requests = _probed(leg)
     size = tuple(sorted(leg.s.search_size.items()))
     found = list[Speed]()
-    probe = Probe(leg.f.trainings, requests, leg.s.method, size)
+    own = leg.request(OWN, OWN, 1, 0, Recipe()) if OWN in leg.f.spaces else None
+    probe = Probe(leg.f.trainings, requests, leg.s.method, size, own, len(leg.f.spaces) - (own is not None))
     leg.f.workers.each(probe, range(leg.f.count), lambda number, speed: found.append(speed))
     return asdict(mean_speed(found))
 
@@ -180,10 +182,13 @@ def _race(leg: Leg, race: Race) -> None:
             # No time for longer trainings of several: the answer is decided by these.
             return
         race.places[rung] = places
-        race.spare = int(leg.decide(f"spare {rung}", lambda rung=rung: leg.spare(rung)))  # type: ignore[misc]
         race.close()
         _tell_rung(leg, race)
         _train(leg, race)
+        if race.misled():
+            spare = int(leg.decide(f"spare {rung}", lambda rung=rung: leg.spare(rung)))  # type: ignore[misc]
+            race.recall(leg.lend(rung, spare))
+            _train(leg, race)
 
 
 def _train(leg: Leg, race: Race) -> None:
@@ -201,15 +206,19 @@ def _entry(leg: Leg, entry: Entry) -> Request:
 
 
 def _tell_rung(leg: Leg, race: Race) -> None:
-    leaders = race.ranked(race.rung - 1)[:3]
     leg.f.tell(
         "rung",
         {
             "rung": race.rung,
             "training": leg.plan.rung_text(race.rung),
             "running": len(race.active()),
-            "leaders": [(c.architecture, race.accuracy(c.architecture, race.rung - 1)) for c in leaders],
+            "leaders": _leaders(race, race.rung - 1),
             "left": leg.left(),
             "metric": leg.f.task.units.metric,
         },
     )
+
+
+def _leaders(race: Race, rung: int | None = None) -> list[tuple[str, float]]:
+    """The first three of a rung (this one), with their accuracies."""
+    return [(shown(c), race.accuracy(c.architecture, rung)) for c in race.ranked(rung)[:3]]
