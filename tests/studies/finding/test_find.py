@@ -4,12 +4,13 @@ import json
 import math
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,11 @@ import torch
 from torch import nn
 
 import nasight
+from command import run
 from nasight.data import Dataset
+from nasight.data import load as load_data
 from nasight.errors import RequestError, RunError
+from nasight.runs import RunFolder
 from nasight.searching import Diverged as SearchDiverged
 from nasight.spaces import PlainSpace, Space, load, multiply_adds
 from nasight.studies import Answer, trainable
@@ -370,6 +374,86 @@ def test_an_own_model_is_compared_with_its_first_options_and_an_own_baseline(
     products = {line["architecture"]: line["multiply_adds"] for line in lines}
     assert products["activation=relu, head=one"] == 9 * 8 * 64 + 32 * 10
     assert products["baseline"] is None
+    # It was named, so it is what has to be beaten, however good a plain network is.
+    assert found.baseline["architecture"] == "baseline"
+    plain, own = ({line["architecture"]: line["accuracies"][-1] for line in lines}[n] for n in ("plain", "baseline"))
+    assert plain > own
+    assert f"another control, plain, was ahead of the baseline: {plain:.2f} % against {own:.2f} %" in found.cautions[-1]
+
+
+NET = """
+from torch import nn
+
+
+def net():
+    layers = nn.Conv2d(1, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.AdaptiveAvgPool2d(4), nn.Flatten()
+    return nn.Sequential(*layers, nn.Linear(512, 10))
+"""
+
+
+def test_a_baseline_in_a_file_is_trained_by_other_processes_and_its_model_is_used(
+    few_digits_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "my.py").write_text(NET)
+    code, out = f"{tmp_path / 'my.py'}:net", str(tmp_path / "a")
+    given = ("--data", str(few_digits_file), "--trainings", "30", "--epochs", "1", "--workers", "2", "--out", out)
+    assert run("find", *given, "--baseline", code) == 0
+    shown = capsys.readouterr().out
+    result = json.loads((tmp_path / "a" / "result.json").read_text())
+    assert result["baseline"]["architecture"] == "baseline"
+    assert result["taken_from"] == "baseline"  # one epoch of a NAS-Bench-201 cell does not beat it
+    # The folder alone runs none of its code; with the code named again, or from the folder's own file, it predicts.
+    assert run("predict", out, str(few_digits_file)) == 2
+    assert "if you trust it, name it: --space FILE.py:NAME" in capsys.readouterr().err
+    assert run("predict", out, str(few_digits_file), "--space", code) == 0
+    rows = capsys.readouterr().out.splitlines()
+    command = re.search(r"^Use it: python (\S+) FILES$", shown, re.MULTILINE)
+    assert command is not None
+    alone = subprocess.run(
+        [sys.executable, command[1], str(few_digits_file)], capture_output=True, text=True, check=True
+    )
+    assert [row.split(",")[1] for row in alone.stdout.splitlines()] == [row.split(",")[1] for row in rows]
+
+
+class Stop(Exception):
+    """Raised where a find is to stop."""
+
+
+def test_a_find_that_replaces_another_is_kept_from_its_first_training_on(answer: Answer, tmp_path: Path) -> None:
+    place, data = tmp_path / "a", load_data("digits")
+    data = replace(data, train_x=data.train_x[:300], train_y=data.train_y[:300])
+    shutil.copytree(answer.path, place)
+
+    def stop_at(event: str) -> None:
+        def tell(told: str, values: Any) -> None:
+            if told == event:
+                raise Stop
+
+        with pytest.raises(Stop):
+            nasight.find(data, out=place, overwrite=True, progress=tell, **TINY, seed=1)
+
+    stop_at("plan")  # nothing was trained: the old one is there
+    assert Answer(place).result["architecture"] == answer.architecture
+    assert not (place / ".replaced").exists()
+    stop_at("training")
+    assert RunFolder(place).result is None
+    assert nasight.resume_find(place, data=data).result["seed"] == 1
+    assert not (place / ".replaced").exists()
+
+
+def test_a_find_that_was_killed_before_its_first_line_is_resumed(
+    answer: Answer, few_digits: Dataset, tmp_path: Path
+) -> None:
+    shutil.copy(answer.path / "run.json", tmp_path)
+    assert untimed(nasight.resume_find(tmp_path, data=few_digits).result) == untimed(answer.result)
+
+
+def test_a_find_without_any_budget_gets_none_besides(answer: Answer, few_digits: Dataset, tmp_path: Path) -> None:
+    about = json.loads((answer.path / "run.json").read_text())
+    (tmp_path / "run.json").write_text(json.dumps({key: value for key, value in about.items() if key != "budget"}))
+    for more, said in ((None, "never had a budget"), ("+20m", "has no budget to add to")):
+        with pytest.raises(RequestError, match=said):
+            nasight.resume_find(tmp_path, data=few_digits, budget=more)
 
 
 def test_vectors_are_searched_in_the_space_of_fully_connected_networks(few_digits: Dataset, tmp_path: Path) -> None:
