@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from torch import nn
 import nasight
 from command import run
 from nasight.data import Dataset
-from nasight.data import load as load_data
 from nasight.errors import RequestError, RunError
 from nasight.runs import RunFolder
 from nasight.searching import Diverged as SearchDiverged
@@ -419,9 +418,10 @@ class Stop(Exception):
     """Raised where a find is to stop."""
 
 
-def test_a_find_that_replaces_another_is_kept_from_its_first_training_on(answer: Answer, tmp_path: Path) -> None:
-    place, data = tmp_path / "a", load_data("digits")
-    data = replace(data, train_x=data.train_x[:300], train_y=data.train_y[:300])
+def test_a_find_that_replaces_another_is_kept_from_its_first_training_on(
+    answer: Answer, few_digits: Dataset, tmp_path: Path
+) -> None:
+    place = tmp_path / "a"
     shutil.copytree(answer.path, place)
 
     def stop_at(event: str) -> None:
@@ -430,20 +430,18 @@ def test_a_find_that_replaces_another_is_kept_from_its_first_training_on(answer:
                 raise Stop
 
         with pytest.raises(Stop):
-            nasight.find(data, out=place, overwrite=True, progress=tell, **TINY, seed=1)
+            nasight.find(few_digits, out=place, overwrite=True, progress=tell, **TINY, seed=1)
 
     stop_at("plan")  # nothing was trained: the old one is there
     assert Answer(place).result["architecture"] == answer.architecture
     assert not (place / ".replaced").exists()
     stop_at("training")
     assert RunFolder(place).result is None
-    assert nasight.resume_find(place, data=data).result["seed"] == 1
+    assert nasight.resume_find(place, data=few_digits).result["seed"] == 1
     assert not (place / ".replaced").exists()
 
 
-def test_a_find_that_was_killed_before_its_first_line_is_resumed(
-    answer: Answer, few_digits: Dataset, tmp_path: Path
-) -> None:
+def test_a_find_killed_before_its_first_line_is_resumed(answer: Answer, few_digits: Dataset, tmp_path: Path) -> None:
     shutil.copy(answer.path / "run.json", tmp_path)
     assert untimed(nasight.resume_find(tmp_path, data=few_digits).result) == untimed(answer.result)
 
