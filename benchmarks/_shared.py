@@ -17,7 +17,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -163,12 +163,18 @@ def machine(**more: Any) -> dict[str, Any]:
     return {"cpu": platform.processor() or platform.machine(), **more}
 
 
-def code_digest(*parts: str) -> str:
-    """Eight digits that differ where the code of some parts of the library does, such as "studies/finding"."""
+def code_digest() -> str:
+    """Eight digits that differ where the code of the library does."""
     root, digest = Path(nasight.__file__).parent, hashlib.sha256()
-    for file in sorted(file for part in parts for file in (root / part).rglob("*.py")):
+    for file in sorted(root.rglob("*.py")):
         digest.update(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:8]
+
+
+def states(codes: Iterable[str]) -> str:
+    """A line for a table whose rows are of several states of the code; none where they are of one."""
+    number = len(set(codes))
+    return f"\nThe rows are of {number} states of the code.\n" if number > 1 else ""
 
 
 # Figures over seeds

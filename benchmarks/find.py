@@ -37,7 +37,7 @@ import torch
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 
-from _shared import Flags, KeptRows, code_digest, machine, mean_interval, save, shrunk, spread
+from _shared import Flags, KeptRows, code_digest, machine, mean_interval, save, shrunk, spread, states
 from nasight.compute import process_pool
 from nasight.data import Dataset, load
 from nasight.errors import RunError
@@ -48,7 +48,7 @@ from nasight.searching import search
 from nasight.spaces import Space
 from nasight.spaces import load as load_space
 from nasight.studies import find
-from nasight.studies.finding import Answer, Outcome, Recipe, Request, Trainings, answer_seeds, shared, used_seconds
+from nasight.studies.finding import Outcome, Recipe, Request, Trainings, answer_seeds, shared, used_seconds
 from nasight.training import Diverged, Trainer
 
 SETS: dict[str, dict[str, Any]] = {
@@ -59,8 +59,6 @@ SETS: dict[str, dict[str, Any]] = {
 STUDY = "benchmark"
 WAYS = ("reference", "halving", "largest", "naswot", "gaea")
 QUICK = {"trainings": 26, "epochs": 1}
-CODE = ("studies/finding", "training", "searching", "spaces", "kernels")
-"""What the figures depend on: a change of it is said."""
 
 
 def data_of(name: str, folder: str | None) -> Dataset:
@@ -119,10 +117,10 @@ class Chooser:
         how = {"data": self.data, "method": "gaea-darts", "preset": "tiny", "seed": self.seed}
         how |= {"augment": recipe.words or False, "threads": self.workers}
         start = time.monotonic()
-        probe = search("nasbench201", **how, examples=rows // 4, epochs=2, out=place / "probe")
-        epoch = 2 * float(probe.result["seconds"])
-        epochs = max(2, int((self.seconds - (time.monotonic() - start)) / epoch))
         try:
+            probe = search("nasbench201", **how, examples=rows // 4, epochs=2, out=place / "probe")
+            epoch = 2 * float(probe.result["seconds"])
+            epochs = max(2, int((self.seconds - (time.monotonic() - start)) / epoch))
             run = search("nasbench201", **how, examples="all", epochs=epochs, out=place / "search")
         except (SearchDiverged, RunError):
             return self.reference(place)
@@ -187,13 +185,8 @@ class Trial:
 
 def found(data: Dataset, seed: int, budget: float | None, folder: Path, workers: int) -> dict[str, Any]:
     """What a find has come to: its winner, what it says to take, and all that its folder says."""
-    how = QUICK if budget is None else {"budget": budget}
-    ended = (folder / "result.json").exists()
-    answer = (
-        Answer(folder)
-        if ended
-        else find(data, space="nasbench201", seed=seed, workers=workers, out=folder, overwrite=True, **how)
-    )
+    how, code = QUICK if budget is None else {"budget": budget}, code_digest()
+    answer = find(data, space="nasbench201", seed=seed, workers=workers, out=folder, overwrite=True, **how)
     result, base = answer.result, answer.result["baseline"]
     used = used_seconds(folder / "journal.jsonl", 0, len(result["recipes"]))
     winner = {"architecture": result["architecture"], "accuracies": result["accuracies"]}
@@ -203,7 +196,7 @@ def found(data: Dataset, seed: int, budget: float | None, folder: Path, workers:
         "find: what it says to take": winner if result["better"] else baseline,
         "about": {
             "recipe": result["recipe"], "epochs": result["epochs"], "examples": result["examples"], "seed": seed,
-            "seconds": result["seconds"], "size": result["target"]["size"], "code": code_digest(*CODE),
+            "seconds": result["seconds"], "size": result["target"]["size"], "code": code,
             "choosing": used.get("propose", 0.0) + used.get("race", 0.0) or 2.0, "workers": workers,
             "machine": machine(), "result": result,
         },
@@ -244,7 +237,7 @@ def one(
             row[way] = {
                 "architecture": chosen, "seconds": took,
                 "accuracies": [None if o is None else round(o.accuracy, 4) for o in outcomes],
-                "training": fmean(o.seconds for o in ended) if ended else None,
+                "training": fmean(o.seconds for o in ended) if ended else None, "code": code_digest(),
             }  # fmt: skip
             rows.put(place.name, row)
             print(f"{place.name}: {way} {row[way]['accuracies']}", file=sys.stderr, flush=True)
@@ -286,9 +279,9 @@ def table(rows: dict[str, list[dict[str, Any]]], ways: list[str]) -> str:
                 f" {apart[1]} | {f'{best[way]:.2g} of {len(found)}' if way in best else ''} |"
                 f" {_seconds(took)} | {_seconds(each)} |"
             )
-    codes = {row["about"]["code"] for found in rows.values() for row in found}
-    said = "" if len(codes) < 2 else f"\nThe rows are of {len(codes)} states of the code.\n"
-    return "\n".join(lines) + "\n" + said
+    every = [row for found in rows.values() for row in found]
+    codes = [row["about"]["code"] for row in every] + [row[way]["code"] for row in every for way in ways]
+    return "\n".join(lines) + "\n" + states(codes)
 
 
 def _seconds(values: list[float | None]) -> str:

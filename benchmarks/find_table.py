@@ -6,7 +6,7 @@ Finds on CIFAR-10 with the table's network as the target, without a limit and wi
 on two processes, seeds 200 to 202. When all have ended, their answers and the best points of their fronts under five
 limits are looked up in DATA/nasbench201.csv.gz: test accuracy after 200 epochs, and the regret against the best cell of
 the table within the same limit. The space's reference runs along in every find as a control: it is a point of the front
-like any other, so the fronts are looked up without their controls too, and the reference stands there alone.
+like any other, so the fronts are looked up without it too, also where a search proposed it, and it stands there alone.
 
 No setting of a find was chosen by looking finds up in that table. That size counts in a race with such a target was
 known from it beforehand: parameters alone rank its cells (docs/trust.md).
@@ -27,10 +27,10 @@ from typing import Any
 
 import numpy as np
 
-from _shared import Flags, KeptRows, code_digest, machine, mean_interval, save, spread
+from _shared import Flags, KeptRows, code_digest, machine, mean_interval, save, spread, states
 from nasight.spaces import load as load_space
 from nasight.studies import find
-from nasight.studies.finding import Answer, Point, best_point
+from nasight.studies.finding import Point, best_point
 from nasight.tables import Table
 from nasight.tables import load as load_table
 
@@ -40,7 +40,6 @@ OWN = 0.4
 """The limit within which a find of its own runs."""
 COLUMN = "c10_test200"
 QUICK = {"trainings": 26, "epochs": 1}
-CODE = ("studies/finding", "training", "searching", "spaces", "kernels")
 CONTROLS = ("reference", "stand-in")
 
 
@@ -48,15 +47,12 @@ def found(place: Path, given: Namespace, seed: int, limit: float | None) -> dict
     """All that a find came to."""
     how: dict[str, Any] = QUICK if given.budget is None else {"budget": given.budget}
     most = None if limit is None else int(limit * 1e6)
-    answer = (
-        Answer(place)
-        if (place / "result.json").exists()
-        else find(
-            given.data, space="nasbench201", target="paper", max_params=most, seed=seed, workers=given.workers,
-            out=place, data_folder=given.data_folder, overwrite=True, **how,
-        )
+    code = code_digest()
+    answer = find(
+        given.data, space="nasbench201", target="paper", max_params=most, seed=seed, workers=given.workers, out=place,
+        data_folder=given.data_folder, overwrite=True, **how,
     )  # fmt: skip
-    return {"result": answer.result, "code": code_digest(*CODE), "machine": machine()}
+    return {"result": answer.result, "code": code, "machine": machine()}
 
 
 def front(result: dict[str, Any], limit: float, *, controls: bool) -> str | None:
@@ -106,6 +102,7 @@ def main() -> None:
     flags.add_argument("--workers", type=int, default=2)
     given = flags.read(seeds=1, budget=None, workers=1, data="digits")
     results: dict[float | None, list[dict[str, Any]]] = {None: [], OWN: []}
+    codes = list[str]()
     kept = KeptRows(given.out.with_name("find_table_rows.json.gz"))
     for seed in range(given.first_seed, given.first_seed + given.seeds):
         for limit, those in results.items():
@@ -113,6 +110,7 @@ def main() -> None:
             if name not in kept.rows:
                 kept.put(name, found(given.work_folder / name, given, seed, limit))
             those.append(kept.rows[name]["result"])
+            codes.append(kept.rows[name]["code"])
             print(f"{name}: {those[-1]['sentence']} ({those[-1]['seconds']:.0f} s)", file=sys.stderr, flush=True)
     table = load_table(folder=given.data_folder)
     space = load_space("nasbench201")
@@ -133,7 +131,7 @@ def main() -> None:
     shown = [*rows, *(row for those in fronts.values() for row in those), *alone]
     head = "| what | limit | test accuracy in the table, % | best there | regret, points |\n|---|---|---|---|---|"
     means = [mean_regret(name[0].upper() + name[1:], [figures for _, figures in of]) for name, of in fronts.items()]
-    text = "\n".join([head, *(row for row, _ in shown), "", *means])
+    text = "\n".join([head, *(row for row, _ in shown), "", *means]) + states(codes)
     print(text)
     save(given, {"budget": given.budget, "rows": [figures for _, figures in shown]}, table=text)
 

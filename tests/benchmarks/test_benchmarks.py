@@ -6,12 +6,15 @@ import json
 import re
 import runpy
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from nasight.spaces import load
+from nasight.studies.finding import Outcome, Point
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = sorted(path for path in (ROOT / "benchmarks").glob("*.py") if not path.name.startswith("_"))
@@ -77,3 +80,56 @@ def test_a_control_is_what_it_had_at_the_cost_of_a_row_and_the_parameter_count_i
     assert [benchmark.within(steps, seconds)[2] for seconds in (1.0, 2.0, 9.4, 9.5, 80.0)] == ["a", "a", "a", "b", "b"]
     # Of all 4,096 cells, not of those that another way had time for.
     assert benchmark.most_parameters(None, data="digits").count("nor_conv_3x3") == 6
+
+
+def test_halves_of_the_rows_agree_as_often_as_an_interval_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    benchmark = importlib.import_module("find_calibration")
+    rng = np.random.default_rng(0)
+    agree = apart = 0
+    for seed in range(200):
+        # Rows are hard to some degree, seeds move what is right by about a point, and the sides are a point apart.
+        hard = rng.random(360)
+
+        def outcomes(share: float, number: int, hard: np.ndarray = hard) -> list[Outcome]:
+            rights = [hard + rng.normal(0, 0.03, len(hard)) < share + rng.normal(0, 0.01) for _ in range(number)]
+            return [Outcome(100 * float(right.mean()), right) for right in rights]
+
+        mine = {"winner": outcomes(0.96, 3), "baseline": outcomes(0.95, 3)}
+        same = {"winner": outcomes(0.96, 20), "baseline": outcomes(0.95, 20)}
+        other = {"winner": outcomes(0.85, 20), "baseline": outcomes(0.95, 20)}
+        agree += benchmark.halves_agree(mine, same, seed)
+        apart += not benchmark.halves_agree(mine, other, seed)
+    assert agree >= 185  # 95 % of 200 are 190; more, since rows are added to both halves
+    assert apart >= 150
+
+
+def test_a_front_is_looked_up_with_and_without_its_controls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    benchmark = importlib.import_module("find_table")
+    cells = [("small", 150_000, 60.0), ("reference", 559_386, 70.0), ("large", 580_000, 65.0)]
+    points = [asdict(Point(name, size, None, accuracy, 6, name)) for name, size, accuracy in cells]
+    result = {"front": points, "race": {"by_size": False}}
+    assert benchmark.front(result, 0.6, controls=True) == "reference"
+    assert benchmark.front(result, 0.6, controls=False) == "large"
+    assert benchmark.front(result, 0.2, controls=True) == "small"
+    assert benchmark.front(result, 0.1, controls=True) is None
+    row = {"regrets": [1.0, 2.0]}
+    assert "mean regret over the five limits 1.50 (" in benchmark.mean_regret("It", [row, row])
+    assert "no mean regret" in benchmark.mean_regret("It", [row, {"regrets": [None, 2.0]}])
+
+
+def test_the_best_ways_share_a_find_that_they_won_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    benchmark = importlib.import_module("find")
+
+    def row(**accuracies: list[float | None]) -> dict[str, object]:
+        ways = {name.replace("_", " "): {"accuracies": each, "code": "a"} for name, each in accuracies.items()}
+        advice = {"find: its winner": ways["winner"], "find: what it says to take": ways["winner"]}
+        return {**ways, **advice, "about": {"choosing": 60.0, "code": "a"}}
+
+    rows = [row(winner=[90.0, 92.0], largest=[92.0, 90.0]), row(winner=[95.0, 95.0], largest=[80.0, None])]
+    text = benchmark.table({"digits": rows}, ["largest"])
+    assert "| digits | find: its winner | 93.00 ± 2.83 |  |  | 1.5 of 2 | 60.0 |  |" in text
+    assert "| digits | largest | 68.00 ± 32.53 (1 diverged) | +25.00 (" in text
+    assert "states of the code" not in text

@@ -1,6 +1,6 @@
 """Find: proposals, a race of real trainings, and an answer with a baseline beside it."""
 
-from nasight.studies.finding._answer import Answer, Difference, Point, best_point, difference
+from nasight.studies.finding._answer import Answer, Difference, Point, best_point, difference, variances
 from nasight.studies.finding._answering import answer_seeds
 from nasight.studies.finding._budget import Budget, read_budget, time_text
 from nasight.studies.finding._find import find, resume_find
@@ -46,5 +46,6 @@ __all__ = [
     "shared",
     "time_text",
     "used_seconds",
+    "variances",
     "with_test_part",
 ]

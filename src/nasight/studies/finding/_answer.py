@@ -54,6 +54,20 @@ def difference(winner: Sequence[Outcome], baseline: Sequence[Outcome], level: fl
     >>> round(found.mean, 2), round(found.low, 2), round(found.high, 2), found.better
     (11.0, 8.69, 13.31, True)
     """
+    parts = variances(winner, baseline)
+    variance = sum(v for v, _ in parts)
+    mean = float(np.mean([a.accuracy - b.accuracy for a, b in zip(winner, baseline, strict=True)]))
+    if variance == 0:
+        return Difference(mean, mean, mean, level)
+    freedom = variance**2 / sum(v**2 / k for v, k in parts)
+    reach = float(stats.t.ppf(0.5 + level / 2, freedom)) * math.sqrt(variance)
+    return Difference(mean, mean - reach, mean + reach, level)
+
+
+def variances(winner: Sequence[Outcome], baseline: Sequence[Outcome]) -> list[tuple[float, int]]:
+    """What makes a difference uncertain: the variance of its mean over seeds, and over rows where they are known; each
+    with its degrees of freedom.
+    """
     if len(winner) != len(baseline) or len(winner) < 2:
         raise RequestError(f"a difference needs the same two or more seeds on both sides, got {len(winner)}")
     pairs = np.array([a.accuracy - b.accuracy for a, b in zip(winner, baseline, strict=True)])
@@ -66,13 +80,7 @@ def difference(winner: Sequence[Outcome], baseline: Sequence[Outcome], level: fl
             apart = np.concatenate([apart, [1.0, -1.0]])
         if len(apart) > 1:
             parts.append((1e4 * float(apart.var(ddof=1)) / len(apart), len(apart) - 1))
-    variance = sum(v for v, _ in parts)
-    mean = float(pairs.mean())
-    if variance == 0:
-        return Difference(mean, mean, mean, level)
-    freedom = variance**2 / sum(v**2 / k for v, k in parts)
-    reach = float(stats.t.ppf(0.5 + level / 2, freedom)) * math.sqrt(variance)
-    return Difference(mean, mean - reach, mean + reach, level)
+    return parts
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from nasight.runs import RunFolder
 from nasight.studies.finding._answer import Difference, Point, carried_on, difference, front
 from nasight.studies.finding._leg import Leg, leg_seed
 from nasight.studies.finding._names import OWN, SPACE, STAND_IN, is_searched, shown, split_name
-from nasight.studies.finding._plan import SEEDS
+from nasight.studies.finding._plan import SEEDS, rung_text
 from nasight.studies.finding._planning import JUDGING, KEPT_EPOCH, PER_TRAINING, taught_rows
 from nasight.studies.finding._race import Agreement, Candidate, Outcome, Race
 from nasight.studies.finding._settings import is_own
@@ -255,15 +255,16 @@ def rows_vary(sides: Mapping[str, Sequence[Outcome]]) -> bool:
 def _target(leg: Leg, race: Race, epochs: int) -> dict[str, Any]:
     """The training that was meant, whether the answer was decided by it, and if not, by what."""
     decided = {"epochs": epochs, "size": dict(leg.f.size), "examples": leg.plan.examples}
+    raced = rung_text(leg.plan.rungs[race.rung], leg.plan.rows(race.rung), leg.plan.examples)
     if leg.s.target is None:
         return {"preset": None, **decided, "reached": True}
     meant = {"epochs": leg.space.train_settings[leg.s.target].get("epochs"), "size": leg.f.limit_size}
     reached = leg.epochs == epochs and leg.plan.examples == len(leg.data.train_y)
     target = {"preset": leg.s.target, **meant, "decided_at": decided, "reached": reached}
-    return {**target, "says": _target_text(target, race.agreements, by_size=race.by_size)}
+    return {**target, "says": _target_text(target, raced, race.agreements, by_size=race.by_size)}
 
 
-def _target_text(target: Mapping[str, Any], agreements: Sequence[Agreement], *, by_size: bool) -> str:
+def _target_text(target: Mapping[str, Any], raced: str, agreements: Sequence[Agreement], *, by_size: bool) -> str:
     """Whether the target was reached; else what decided, and how well such trainings agree with each other."""
 
     def training(of: Mapping[str, Any]) -> str:
@@ -278,10 +279,10 @@ def _target_text(target: Mapping[str, Any], agreements: Sequence[Agreement], *, 
     if agreements:
         last = agreements[-1]
         told = f"shorter ones agree with the longest of the race at tau {last.tau:.2f} ({last.candidates} candidates)"
-    size = ", and in the race size as much as accuracy" if by_size else ""
+    size = ", and size as much as accuracy" if by_size else ""
     return (
-        f"the preset {target['preset']} ({training(target)}) was not reached: trainings of "
-        f"{training(target['decided_at'])} decided{size}; {told}"
+        f"the preset {target['preset']} ({training(target)}) was not reached: the race was decided by trainings of "
+        f"{raced}{size}, the answer by trainings of {training(target['decided_at'])}; {told}"
     )
 
 
