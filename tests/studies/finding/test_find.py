@@ -26,7 +26,7 @@ from nasight.runs import RunFolder
 from nasight.searching import Diverged as SearchDiverged
 from nasight.spaces import PlainSpace, Space, load, multiply_adds
 from nasight.studies import Answer, trainable
-from nasight.studies.finding import Budget, Trainings, _find
+from nasight.studies.finding import Budget, Trainings, _find, _leg
 from nasight.studies.finding._finder import NOTHING, add_budget, has_ended, legs
 from nasight.studies.finding._journal import Journal
 from nasight.studies.finding._plan import GRID
@@ -144,6 +144,16 @@ def test_a_smaller_point_of_the_front_is_picked_without_searching_again(answer: 
     assert answer.within(max_params=sizes[0]).parameters == sizes[0]
     with pytest.raises(RequestError, match="within these limits"):
         answer.within(max_params=1)
+
+
+def test_long_trainings_of_a_race_are_kept_and_come_to_the_same(
+    answer: Answer, few_digits: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_leg, "KEPT_SECONDS", 0.0)
+    kept = nasight.find(few_digits, out=tmp_path / "a", **TINY)
+    assert untimed(kept.result) == untimed(answer.result)
+    folders = [len(list((path / "trainings").iterdir())) for path in (answer.path, kept.path)]
+    assert folders[1] > folders[0] + 5
 
 
 def test_a_second_find_of_the_same_seed_is_the_same(answer: Answer, few_digits: Dataset, tmp_path: Path) -> None:

@@ -31,6 +31,8 @@ from nasight.studies.finding._race import Candidate, Race
 from nasight.studies.finding._speed import pace
 from nasight.studies.finding._work import BOOSTING, Recipe, Request, read_architecture
 
+KEPT_SECONDS = 60.0
+"""Trainings that take longer are kept in folders of their own, with checkpoints, so that a kill costs little."""
 LENT = 0.15
 """Of the answer's time, the part that a race may take where short trainings said nothing about longer ones."""
 
@@ -110,12 +112,11 @@ class Leg:
         place = None
         if key == BOOSTING:
             epochs = 1  # It has none: one training serves all rungs.
-        elif final:
-            place = str(
-                self.f.folder.path
-                / "trainings"
-                / f"{self.number}-{key}-{sha256(architecture.encode()).hexdigest()[:10]}-{epochs}-{seed}"
-            )
+        elif final or (rung is not None and self._is_long(rung)):
+            name = f"{self.number}-{key}-{sha256(architecture.encode()).hexdigest()[:10]}-{epochs}-{seed}"
+            # Trainings of a rung have its rows, and those of the recipe a rate of their own.
+            tried = "" if final else f"-{examples}-{recipe.lr:g}-{recipe.weight_decay:g}-{recipe.augmentation}"
+            place = str(self.f.folder.path / "trainings" / (name + tried.replace(" ", "-")))
         return Request(
             architecture,
             key,
@@ -128,6 +129,10 @@ class Leg:
             batch_size=self.s.batch_size,
             place=place,
         )
+
+    def _is_long(self, rung: int) -> bool:
+        """Whether a kill in a training of this rung would cost much; only if some have shown how long they take."""
+        return bool(self.f.seen) and self.rung_seconds(rung) > KEPT_SECONDS
 
     def reference(self) -> str:
         """The architecture a person would take, or, where it is over a limit, the largest of some within it.
@@ -212,9 +217,7 @@ class Leg:
     def _pace(self) -> tuple[float, float]:
         """Seconds that a training takes besides its rows, and seconds per row."""
         seen = [
-            (self.passes(r.epochs, r.examples), o.seconds)
-            for r, o in self.f.seen
-            if r.space == SPACE and r.place is None
+            (self.passes(r.epochs, r.examples), o.seconds) for r, o in self.f.seen if r.space == SPACE and not r.final
         ]
         if not seen:
             return PER_TRAINING, float(self.journal[f"speed {self.number}"]["train"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 from nasight.errors import RequestError, RunError
@@ -32,9 +33,12 @@ TIMED = 0.3
 """The part of the rest of the proposals' time in which drawn architectures may be timed."""
 SEARCHED = 0.7
 """The part of the proposals' time that searches take."""
-MOST_JUDGED, JUDGING_SECONDS = 30, 600.0
+MOST_JUDGED = 30
+"""Options besides those that were chosen: where there are more, trust takes long."""
 JUDGED_BY = 256
 """Rows by which trust judges the decisions of a search."""
+TRUSTED = 0.04
+"""The part of the budget that trust may take."""
 LEADERS = 6
 """Candidates that run again in a later leg."""
 
@@ -62,7 +66,7 @@ def _mutated(places: int) -> int:
 def _proposed(leg: Leg, race: Race) -> list[Candidate]:
     runs, allowed, counts = _searched(leg), leg.f.allowed, leg.f.counts
     scores = leg.decide("scores", lambda: _scored(leg))
-    rivals_found = _open(leg, runs[0]) if runs else []
+    rivals_found = _open(leg, runs) if runs else []
     places = _places(leg, race)
     found: list[Proposal] = []
     if leg.previous is not None:
@@ -124,22 +128,29 @@ def _search_length(leg: Leg) -> tuple[int, int]:
     return search_length(passes, leg.plan.examples, least, 2 * leg.plan.search_epochs)
 
 
-def _open(leg: Leg, run: Run) -> list[Proposal]:
+def _open(leg: Leg, runs: Sequence[Run]) -> list[Proposal]:
     """Rivals where trust calls a decision open; none where the shared weights cannot be judged.
 
-    Trust passes rows through the supernet for every other option: where there are many, or little time, the
-    smallest margins of the weights say what is open.
+    Trust passes rows through the supernet for every other option. It judges as many of the searches as a small part of
+    the budget has time for; where that is none, the smallest margins of the weights say what is open.
     """
-    leg.tell_proposer("open decisions of a search")
-    many = sum(len(d.options) - 1 for d in leg.space.decisions) > MOST_JUDGED
-    if many or (leg.budget.seconds or math.inf) < JUDGING_SECONDS:
-        return close_seconds(leg.space, run, leg.f.allowed)
-    try:
-        decisions = explain(run, data=leg.data, examples=JUDGED_BY, device=leg.s.device).decisions
-    except (RequestError, RunError):
-        return []
-    leg.f.clock.keep()
-    return rivals(leg.space, decisions, leg.f.allowed, len(decisions))
+    leg.tell_proposer("open decisions of the searches")
+    others = sum(len(d.options) - 1 for d in leg.space.decisions)
+    judged = runs if others <= MOST_JUDGED else []
+    if leg.budget.seconds is not None:
+        each = (others + 1) * JUDGED_BY * float(leg.journal[f"speed {leg.number}"]["search"])
+        judged = judged[: int(TRUSTED * leg.budget.seconds / each)]
+    if not judged:
+        return close_seconds(leg.space, runs[0], leg.f.allowed)
+    found = list[Proposal]()
+    for run in judged:
+        try:
+            decisions = explain(run, data=leg.data, examples=JUDGED_BY, device=leg.s.device).decisions
+        except (RequestError, RunError):
+            continue
+        found += rivals(leg.space, decisions, leg.f.allowed, len(decisions))
+        leg.f.clock.keep()
+    return found
 
 
 def _scored(leg: Leg) -> dict[str, float]:

@@ -31,8 +31,6 @@ from nasight.training import Diverged, Job, Trainer, load_trained, run_job, sett
 AUGMENTATIONS = ("none", "shift", "shift and flip")
 BOOSTING = "boosting"
 """The key of the control that is no network."""
-KEPT_SECONDS = 60.0
-"""Trainings that are longer than this are kept in folders of their own, so that a kill costs little."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +67,11 @@ class Request:
     batch_size: int = 64
     place: str | None = None
     """The folder in which it is kept; None: nothing of it is but the outcome."""
+
+    @property
+    def final(self) -> bool:
+        """Whether the test part judges it: it is one of the answer's."""
+        return self.validation == "test"
 
     def key(self) -> str:
         """A name under which its outcome is kept."""
@@ -150,7 +153,7 @@ class Trainings:
                 # Nothing to do with the architecture, such as a full disk: the find stops, and can be resumed.
                 raise
             except RuntimeError:
-                if request.place is not None:
+                if request.final:
                     raise
                 return None
         return Outcome(100.0 * float(right.float().mean()), right.numpy(), time.perf_counter() - start)
