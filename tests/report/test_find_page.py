@@ -200,6 +200,24 @@ def test_on_the_front_estimates_are_hollow_and_latencies_are_shown(tmp_path: Pat
     assert len(re.findall(r'<tr> <th scope="row"', section(path, "front"))) == len(traces["front"]["x"])
 
 
+def test_latency_has_a_front_of_its_own_and_none_where_nothing_was_timed(tmp_path: Path) -> None:
+    answer = made_find(tmp_path / "find")
+    points = answer.result["front"]
+    times = [3.0, 1.0, 2.0]
+    for point, milliseconds in zip(points, times, strict=False):
+        point["latency"] = milliseconds
+    for point in points[len(times) :]:
+        point["latency"] = None
+    changed(answer.path, front=points)
+    drawn = charts(find_page(answer.path))["front"]["latency"]["data"]
+    (front,) = (line for line in drawn if line["name"] == "front")
+    assert front["x"] == sorted(front["x"])
+    assert front["y"] == sorted(front["y"])
+    assert sorted(x for line in drawn for x in line["x"]) == sorted(times)
+    changed(answer.path, front=[{**point, "latency": None} for point in points])
+    assert "latency" not in charts(find_page(answer.path))["front"]
+
+
 def test_multiply_adds_stand_beside_parameters_and_finds_of_before_have_none(tmp_path: Path) -> None:
     answer = made_find(tmp_path / "find")
     before = find_page(answer).read_text().partition("<main>")[2]
@@ -427,7 +445,7 @@ def test_a_reader_sees_the_answer_first_and_nothing_sticks_out(tmp_path: Path, b
     path = find_page(made_find(tmp_path / "find", space="darts"))
     with browser.open(path, width, 900) as tab:
         tab.wait(DRAWN)
-        assert tab.value("document.querySelectorAll('.chart').length") == 2
+        assert tab.value("document.querySelectorAll('.chart').length") == 3
         assert tab.value("document.documentElement.scrollWidth") <= width
         bottom = "document.querySelector('{}').getBoundingClientRect().bottom"
         first = [".verdict", ".side.taken"] if width == 400 else [".verdict", ".sides", "#use", ".drawings figure"]

@@ -92,7 +92,8 @@ def find(
     shares: Annotated[
         str | None,
         option(
-            "Of the budget, for some of recipe, propose, race and answer; the others divide the rest.",
+            "Of the budget, for some of recipe (0.12), propose (0.2), race (0.38) and answer (0.3); the others divide "
+            "the rest.",
             metavar="race=0.5,recipe=0.05",
             group=LENGTH,
         ),

@@ -1,8 +1,8 @@
-"""Accuracy against parameters of all that was raced, and the front of it."""
+"""Accuracy against parameters and against latency of all that was raced, and the fronts of it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,6 +50,9 @@ class FrontPoint:
         return proposer_words(self.proposed_by)
 
 
+Cost = Callable[[FrontPoint], float]
+
+
 @dataclass(frozen=True)
 class FrontValues:
     """All that was raced, by its cost."""
@@ -69,6 +72,12 @@ class FrontValues:
         return [point for point in self.points if point.best]
 
     @property
+    def timed(self) -> list[FrontPoint]:
+        """The points whose latency is known, from fast to slow; none where there is but one."""
+        known = [point for point in self.points if point.latency is not None]
+        return sorted(known, key=lambda point: (point.latency, -point.accuracy)) if len(known) > 1 else []
+
+    @property
     def counted(self) -> bool:
         """Whether multiply-adds of the front are known."""
         return any(point.multiply_adds is not None for point in self.front)
@@ -83,6 +92,13 @@ points left the race earlier: their {{ metric }} is an estimate, what they had p
   {{ chart("front", "Score against parameters of all that was raced, the front joined: " ~ metric, id="chart-front") }}
   <figcaption>Point at a dot to see its multiply-adds, latency and architecture.</figcaption>
 </figure>
+{% if values.timed %}
+<figure>
+  {{ chart("latency", "Score against latency of all that was raced, the front joined: " ~ metric, id="chart-latency") }}
+  <figcaption>The same against milliseconds for one example on one thread of the machine of this find. Joined are the
+  points to which no other is at least as good and faster.</figcaption>
+</figure>
+{% endif %}
 <div class="scroll"><table>
   <thead><tr>
     <th scope="col" class="n">no.</th>
@@ -110,33 +126,61 @@ points left the race earlier: their {{ metric }} is an estimate, what they had p
 
 
 def charts(values: FrontValues) -> dict[str, Chart]:
-    """Accuracy against parameters: the front joined, the other points, and networks from outside the space."""
-    front, units = [p for p in values.points if p.best], values.units
-    others = [p for p in values.points if not p.best and not p.outside]
-    outside = [p for p in values.points if p.outside]
+    """Accuracy against each cost: the front joined, the other points, and networks from outside the space."""
+    best = [p for p in values.points if p.best]
+    found: dict[str, Chart] = {
+        "front": _chart(values.points, best, values.units, "parameters", lambda p: float(p.parameters))
+    }
+    if values.timed:
+        fast = _fastest(values.timed)
+        found["latency"] = _chart(values.timed, fast, values.units, "ms per example", lambda p: p.latency or 0.0)
+    return found
+
+
+def _fastest(points: Sequence[FrontPoint]) -> list[FrontPoint]:
+    """Of points from fast to slow, those of the space that are better than all before them."""
+    found, most = list[FrontPoint](), float("-inf")
+    for point in points:
+        if point.accuracy > most and not point.outside:
+            found.append(point)
+            most = point.accuracy
+    return found
+
+
+def _chart(
+    points: Sequence[FrontPoint], front: Sequence[FrontPoint], units: Units, name: str, cost: Cost
+) -> dict[str, Any]:
+    others = [p for p in points if p not in front and not p.outside]
+    outside = [p for p in points if p.outside]
     data = []
     if others:
-        data.append(_cloud("other candidates", others, units, OTHER, "markers"))
+        data.append(_cloud("other candidates", others, units, OTHER, "markers", cost))
     if outside:
-        data.append(_cloud("not of the space", outside, units, CONTROL, "markers", symbol="diamond"))
+        data.append(_cloud("not of the space", outside, units, CONTROL, "markers", cost, symbol="diamond"))
     if front:
-        data.append(_cloud("front", front, units, FRONT, "lines+markers"))
-    counts = [p.parameters for p in values.points]
-    wide = bool(counts) and min(counts) > 0 and max(counts) / min(counts) > WIDE
+        data.append(_cloud("front", front, units, FRONT, "lines+markers", cost))
+    costs = [cost(p) for p in points]
+    wide = bool(costs) and min(costs) > 0 and max(costs) / min(costs) > WIDE
     layout = {
-        "xaxis": axis("parameters", zeroline=False, **({"type": "log", "dtick": "D2"} if wide else {})),
+        "xaxis": axis(name, zeroline=False, **({"type": "log", "dtick": "D2"} if wide else {})),
         "yaxis": axis(units.axis, zeroline=False),
         "hovermode": "closest",
         "height": 420,
     }
-    return {"front": {"data": data, "layout": layout}}
+    return {"data": data, "layout": layout}
 
 
 def _cloud(
-    name: str, points: Sequence[FrontPoint], units: Units, color: str, mode: str, symbol: str = "circle"
+    name: str,
+    points: Sequence[FrontPoint],
+    units: Units,
+    color: str,
+    mode: str,
+    cost: Cost,
+    symbol: str = "circle",
 ) -> dict[str, Any]:
     return {
-        "type": "scatter", "mode": mode, "name": name, "x": [p.parameters for p in points],
+        "type": "scatter", "mode": mode, "name": name, "x": [cost(p) for p in points],
         "y": [units.drawn(p.accuracy) for p in points], "text": [_hover(p, units) for p in points],
         "hovertemplate": "%{text}<extra></extra>", "line": {"color": color, "width": 2.4},
         "marker": {"color": color, "size": [16 if p.winner else 10 for p in points],
