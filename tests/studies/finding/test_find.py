@@ -189,6 +189,7 @@ def test_a_later_leg_keeps_the_front_of_the_earlier_one_and_says_that_the_test_p
     assert (result["legs"], result["answers"], result["recipes"]) == (2, 2, [])
     assert result["trainings"] <= answer.result["trainings"] + 20
     raced = {line["architecture"]: line for line in result["race"]["lines"]}
+    assert sum(line["proposed_by"] == "an earlier leg" for line in raced.values()) == 5  # of ten places
     before, after = ({point.architecture: point for point in each.front} for each in (answer, later))
     assert set(before) <= set(after)
     assert set(after) - set(before) <= set(raced)

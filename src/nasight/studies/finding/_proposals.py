@@ -16,6 +16,7 @@ from nasight.studies.finding._names import SPACE
 from nasight.studies.finding._plan import Speed, rung_text
 from nasight.studies.finding._planning import FEWEST_PLACES, least_rows, search_length
 from nasight.studies.finding._propose import (
+    EARLIER,
     Proposal,
     at_random,
     close_seconds,
@@ -40,7 +41,7 @@ JUDGED_BY = 256
 TRUSTED = 0.04
 """The part of the budget that trust may take."""
 LEADERS = 6
-"""Candidates that run again in a later leg."""
+"""Candidates that run again in a later leg, if that is at most half of its places."""
 
 
 def proposals(leg: Leg, race: Race) -> list[Candidate]:
@@ -70,8 +71,8 @@ def _proposed(leg: Leg, race: Race) -> list[Candidate]:
     places = _places(leg, race)
     found: list[Proposal] = []
     if leg.previous is not None:
-        best = [c for c in leg.previous.race.ranked() if not c.control][:LEADERS]
-        found += [Proposal(leg.read(c.architecture), "an earlier leg") for c in best]
+        best = [c for c in leg.previous.race.ranked() if not c.control][: min(LEADERS, places // 2)]
+        found += [Proposal(leg.read(c.architecture), EARLIER) for c in best]
     number = max(2, round(LIKELIEST * places))
     if runs:
         found += from_searches(leg.space, runs, allowed, number, leg.f.patience)

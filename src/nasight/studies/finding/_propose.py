@@ -21,6 +21,8 @@ PATIENCE = 20_000
 LEVELS = 4
 """The range of parameter counts, from the lightest architecture on, has so many steps of the same ratio: within each,
 likeliest architectures are proposed too, for the front."""
+EARLIER = "an earlier leg"
+"""Who proposes the leaders of the race before."""
 Allowed = Callable[[Architecture], bool]
 
 
@@ -33,16 +35,19 @@ class Proposal:
 
 
 def in_turn(proposals: Iterable[Proposal]) -> Iterator[Proposal]:
-    """One of every proposer, then the second of every proposer, and so on; the searches are one proposer.
+    """Those of an earlier leg, then one of every proposer, then the second of every proposer, and so on.
 
-    >>> named = {name: Proposal(Architecture("s", ()), name) for name in ("search 1", "search 2", "likeliest", "size")}
-    >>> [p.by for p in in_turn([*named.values(), named["likeliest"], named["size"]])]
-    ['search 1', 'likeliest', 'size', 'search 2', 'likeliest', 'size']
+    The searches are one proposer.
+
+    >>> names = "search 1", "search 2", "likeliest", "size", "size", EARLIER, EARLIER
+    >>> [p.by for p in in_turn(Proposal(Architecture("s", ()), name) for name in names)]
+    ['an earlier leg', 'an earlier leg', 'search 1', 'likeliest', 'size', 'search 2', 'size']
     """
     queues: dict[str, list[Proposal]] = {}
     for proposal in proposals:
         queues.setdefault("search" if proposal.by.startswith("search ") else proposal.by, []).append(proposal)
-    return (proposal for turn in zip_longest(*queues.values()) for proposal in turn if proposal is not None)
+    yield from queues.pop(EARLIER, [])
+    yield from (proposal for turn in zip_longest(*queues.values()) for proposal in turn if proposal is not None)
 
 
 def averaged(runs: Sequence[Run]) -> dict[str, Tensor]:
