@@ -120,7 +120,9 @@ def main() -> None:
     print(markdown(outcome, facts))
     beside = [] if given.found is None else searched(given.found)
     (given.work_folder / "race.html").write_text(race_page(replace(outcome, standings=[*outcome.standings, *beside])))
-    save(given, {"facts": facts, "race": outcome.to_dict()})
+    told = outcome.to_dict()
+    told["settings"]["source"] = Path(told["settings"]["source"]).name  # where it lay is nobody's concern
+    save(given, {"facts": facts, "race": told})
 
 
 if __name__ == "__main__":

@@ -123,7 +123,7 @@ class SearchOptions(TypedDict, total=False):
     ]
     metric: Annotated[
         str | Callable[[Any, Any], Any],
-        Setting("The score: accuracy, balanced accuracy, F1, R2; in Python also (predictions, y) -> score.", LEARNING),
+        Setting("The score: accuracy, balanced-accuracy, F1, R2; in Python also (predictions, y) -> score.", LEARNING),
     ]
     loss: Annotated[Callable[[Any, Any], Any], Setting("Python only: (outputs, y) -> the mean loss.", LEARNING)]
     optimizer: Annotated[Callable[[Any], Any], Setting("Python only: parameters -> a torch optimizer.", LEARNING)]
@@ -191,7 +191,7 @@ class TrainOptions(TypedDict, total=False):
     ]
     metric: Annotated[
         str | Callable[[Any, Any], Any],
-        Setting("The score: accuracy, balanced accuracy, F1, R2; in Python also (predictions, y) -> score.", LEARNING),
+        Setting("The score: accuracy, balanced-accuracy, F1, R2; in Python also (predictions, y) -> score.", LEARNING),
     ]
     loss: Annotated[Callable[[Any, Any], Any], Setting("Python only: (outputs, y) -> the mean loss.", LEARNING)]
     optimizer: Annotated[Callable[[Any], Any], Setting("Python only: parameters -> a torch optimizer.", LEARNING)]

@@ -133,3 +133,8 @@ def test_the_best_ways_share_a_find_that_they_won_together(monkeypatch: pytest.M
     assert "| digits | find: its winner | 93.00 ± 2.83 |  |  | 1.5 of 2 | 60.0 |  |" in text
     assert "| digits | largest | 68.00 ± 32.53 (1 diverged) | +25.00 (" in text
     assert "states of the code" not in text
+
+
+@pytest.mark.parametrize("result", RESULTS, ids=lambda path: path.name)
+def test_no_result_names_a_folder_of_the_machine_it_was_made_on(result: Path) -> None:
+    assert not re.search(rb'"/(?:home|root|work|tmp|var|Users)/', gzip.decompress(result.read_bytes()))

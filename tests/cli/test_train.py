@@ -53,7 +53,7 @@ def test_the_text_names_each_seed_the_mean_and_the_spread(tmp_path: Path) -> Non
     assert "over 2 seeds, on the test part" in out
 
 
-def test_the_users_own_file_of_grey_images_with_two_classes_is_trained_on(tmp_path: Path) -> None:
+def test_the_users_own_file_of_gray_images_with_two_classes_is_trained_on(tmp_path: Path) -> None:
     y = np.arange(60) % 2
     x = np.random.default_rng(0).normal(size=(60, 28, 28)) + 2 * y[:, None, None] * np.eye(28)
     np.savez(tmp_path / "mine.npz", x=x, y=y)

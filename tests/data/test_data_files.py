@@ -190,7 +190,7 @@ def test_an_image_folder_is_read_with_its_class_names(tmp_path: Path) -> None:
     assert load(tmp_path / "train").test_x is None
 
 
-def test_grey_images_become_color_only_beside_color_ones(tmp_path: Path) -> None:
+def test_gray_images_become_color_only_beside_color_ones(tmp_path: Path) -> None:
     draw(tmp_path / "a" / "1.png", 7)
     draw(tmp_path / "b" / "1.png", 9, "RGB")
     data = load(tmp_path)

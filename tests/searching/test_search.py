@@ -163,7 +163,7 @@ def test_an_unknown_key_in_a_run_s_settings_is_named(tiny: Callable[..., Run]) -
         _ = Run(run.path).settings
 
 
-def test_two_classes_of_grey_floats_of_odd_size_can_be_searched(tmp_path: Path) -> None:
+def test_two_classes_of_gray_floats_of_odd_size_can_be_searched(tmp_path: Path) -> None:
     generator = torch.Generator().manual_seed(0)
     y = torch.arange(120) % 2
     x = torch.rand(120, 1, 9, 7, generator=generator) + y[:, None, None, None]

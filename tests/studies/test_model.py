@@ -171,19 +171,19 @@ def test_examples_that_do_not_fit_are_refused_in_one_sentence(run: Path, x: Any,
 def photos(folder: Path) -> list[Path]:
     """A digit in every kind of image file, of several sizes."""
     digit = load_data("digits").train_x[3, 0].numpy()
-    grey = Image.fromarray((digit * 255).round().astype(np.uint8))
-    large = grey.resize((40, 30))
+    gray = Image.fromarray((digit * 255).round().astype(np.uint8))
+    large = gray.resize((40, 30))
     color = Image.merge("RGB", [large, large.point(lambda v: v // 2), large.rotate(90, expand=False)])
     alpha = color.copy()
     alpha.putalpha(large)
     deep = Image.fromarray(np.asarray(large).astype(np.uint16) * 257)
     kinds: dict[str, tuple[Image.Image, dict[str, Any]]] = {
-        "exact.png": (grey, {}),
-        "grey.jpg": (large, {}),
+        "exact.png": (gray, {}),
+        "gray.jpg": (large, {}),
         "color.jpg": (color, {"quality": 90}),
         "color.webp": (color, {}),
         "alpha.png": (alpha, {}),
-        "grey_alpha.png": (alpha.convert("LA"), {}),
+        "gray_alpha.png": (alpha.convert("LA"), {}),
         "palette.gif": (color.convert("P"), {}),
         "clear.png": (color.convert("P"), {"transparency": 3}),
         "deep.png": (deep, {}),

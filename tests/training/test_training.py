@@ -20,7 +20,7 @@ QUICK = {"preset": "tiny", "epochs": 1, "size": {"channels": 4}}
 
 @pytest.fixture(scope="module")
 def stripes() -> tuple[np.ndarray, np.ndarray]:
-    """Grey float images 28x28 with stripes along the rows (0) or the columns (1)."""
+    """Gray float images 28x28 with stripes along the rows (0) or the columns (1)."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 200)
     wave = np.sin(np.arange(28) + rng.uniform(0, 6, (200, 1)))
@@ -36,7 +36,7 @@ def test_a_cell_of_convolutions_learns_the_digits_in_a_few_epochs() -> None:
     assert [row.epoch for row in result.curve] == [1, 2, 3, 4]
 
 
-def test_two_classes_of_grey_float_images_without_a_test_part_are_judged_by_a_stratified_fifth(
+def test_two_classes_of_gray_float_images_without_a_test_part_are_judged_by_a_stratified_fifth(
     stripes: tuple[np.ndarray, np.ndarray],
 ) -> None:
     result = train("nasbench201", CELL, stripes, preset="tiny", epochs=3, size={"channels": 4})

@@ -123,7 +123,7 @@ def find(
     out: Annotated[
         str | None, option("The folder of the find (default: runs/find-DATA-SEED).", metavar="FOLDER", group=OUTPUT)
     ] = None,
-    resume: Annotated[str | None, option("Go on with the find in this folder.", metavar="FOLDER", group=OUTPUT)] = None,
+    resume: Annotated[str | None, option("Resume the find in this folder.", metavar="FOLDER", group=OUTPUT)] = None,
     overwrite: Annotated[bool, choice("Replace a find that is in --out.", group=OUTPUT)] = False,
     as_json: Json = False,
 ) -> None:
@@ -152,6 +152,7 @@ def find(
             }
             answer = studies.resume_find(resume, progress=tell, **machine, **again)
         else:
+            began = time.monotonic()
             rows = read_data(data, data_folder, resolution=resolution, fit=fit, strict=strict)
             asked: dict[str, Any] = {
                 "label": label, "task": task, "class_weights": class_weights, "metric": metric, "budget": budget,
@@ -164,7 +165,7 @@ def find(
                 planned = studies.find_plan(rows, **asked)
                 typer.echo(json.dumps(planned.to_dict()) if as_json else "\n".join(planned.lines()))
                 return
-            answer = studies.find(rows, out=out, overwrite=overwrite, progress=tell, **asked)
+            answer = studies.find(rows, out=out, overwrite=overwrite, progress=tell, began=began, **asked)
     typer.echo(json.dumps(answer.result) if as_json else summary(answer))
 
 
@@ -241,7 +242,7 @@ class _Said:
 WHILE = 60.0
 """Seconds after which the leaders are told again."""
 STAGES = {
-    "recipe": "Recipe: learning rate, weight decay and augmentation, chosen on the baseline",
+    "recipe": "Recipe: learning rate, weight decay and augmentation, chosen on the reference",
     "propose": "Proposals: searches, scores, open decisions, chance",
     "race": "Race: whole trainings of all candidates, then longer ones of the best",
     "answer": "Answer: winner and baseline, new seeds, on the test part",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nasight.cli._shared import (
+    DATA,
     LENGTH,
     MACHINE,
     OUTPUT,
@@ -67,7 +68,7 @@ def train(
     arch: Annotated[str | None, option("Without RUN: the architecture, as its space writes it.", group=WHAT)] = None,
     data: Annotated[
         str | None,
-        option("A data set by name, an .npz file or an image folder (default: the run's, else digits).", group=WHAT),
+        option(f"{DATA[:-1]} (default: the run's, else digits).", group=WHAT),
     ] = None,
     strict: Strict = False,
     label: Annotated[str | None, setting(TrainOptions, "label")] = None,

@@ -15,7 +15,7 @@ from nasight.data._maps import map_of
 from nasight.errors import RequestError
 
 STRIP = 3
-"""An array (n, h, w) with one side so many times the other is not taken for grey images."""
+"""An array (n, h, w) with one side so many times the other is not taken for gray images."""
 
 
 def from_arrays(
@@ -84,12 +84,12 @@ def examples(value: Any, what: str) -> Tensor:
 
 
 def _check_picture(shape: tuple[int, ...], what: str) -> None:
-    """Whether (n, h, w) can be grey images: a long strip is more likely a series, and no guess is made."""
+    """Whether (n, h, w) can be gray images: a long strip is more likely a series, and no guess is made."""
     if max(shape[1:]) >= STRIP * max(min(shape[1:]), 1):
         n, channels, length = shape
         raise RequestError(
             f"{what} of shape {shape} looks like series of {channels} channels and {length} times, for which there are "
-            f"no spaces: give vectors ({n}, {channels * length}) to the space mlp, or grey images as ({n}, 1, "
+            f"no spaces: give vectors ({n}, {channels * length}) to the space mlp, or gray images as ({n}, 1, "
             f"{channels}, {length})"
         )
 

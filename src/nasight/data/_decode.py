@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from nasight.errors import RequestError
 
 FITS = ("crop", "pad", "stretch")
-GREY = {"1", "L", "LA", "I"}
+GRAY = {"1", "L", "LA", "I"}
 ORIENTATION = 0x0112
 """The number of the EXIF note that says how a camera was held."""
 
@@ -22,7 +22,7 @@ class Probe(NamedTuple):
 
     width: int
     height: int
-    grey: bool
+    gray: bool
 
 
 def check_fit(fit: str) -> str:
@@ -39,11 +39,11 @@ def probe(path: Path) -> Probe:
     try:
         with Image.open(path) as image:
             width, height = image.size
-            grey = image.mode in GREY or image.mode.startswith("I;16")
+            gray = image.mode in GRAY or image.mode.startswith("I;16")
             turned = _orientation(image) in (5, 6, 7, 8)
     except Exception as error:
         raise ValueError(reason(error)) from error
-    return Probe(height, width, grey) if turned else Probe(width, height, grey)
+    return Probe(height, width, gray) if turned else Probe(width, height, gray)
 
 
 def decode(

@@ -175,7 +175,7 @@ def _ordered(pool: ThreadPoolExecutor, work: Callable[[Piece], Found], pieces: S
 
 def _shape(seen: list[Probe], resolution: int | None) -> tuple[int, int, int]:
     """(channels, height, width): gray when all photos are."""
-    channels = 1 if all(head.grey for head in seen) else 3
+    channels = 1 if all(head.gray for head in seen) else 3
     sizes = {(head.height, head.width) for head in seen}
     if resolution is None and len(sizes) == 1:
         height, width = sizes.pop()

@@ -26,7 +26,7 @@ from nasight.studies.finding._work import BOOSTING, Request, Trainings, read_arc
 from nasight.studies.finding._workers import Clock, Searches, Workers
 
 Event = Callable[[str, Mapping[str, Any]], None]
-"""Told of what happens: "note", "plan", "stage", "training", "rung", "leaders", "answer", each with values."""
+"""Told of what happens: "note", "plan", "stage", "proposer", "training", "rung", "leaders", "answer", with values."""
 
 
 class Context:

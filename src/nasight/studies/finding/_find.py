@@ -60,6 +60,7 @@ def find(
     data_folder: str | Path | None = None,
     overwrite: bool = False,
     progress: Event | None = None,
+    began: float | None = None,
     device: str = "auto",
     precision: str = "32",
     class_weights: str | None = None,
@@ -77,8 +78,9 @@ def find(
     out : the folder of the find; by default runs/find-DATA-SEED.
     label, task : of a table, the column that is asked for; "classes", "labels" or "numbers". See `nasight.data.load`.
     space : a space by name, a `Space`, or a model with `Choice`s; NAS-Bench-201 for images and mlp for vectors.
-    baseline : what to compare with: FILE.py:NAME, or a function that makes a model. The space's reference
-        architecture and a plain network are compared with in any case, and the best of them is the baseline.
+    baseline : what has to be beaten: FILE.py:NAME, or a function that makes a model. The space's reference
+        architecture and a plain network run along in any case; without a baseline of your own the best of them is it
+        (of a model of your own: its first options).
     target : the preset of the training that is meant in the end: limits are counted at its size. Where the budget does
         not reach it, size counts as much as accuracy in the race, and the answer says what decided.
     shares : of the budget, such as "race=0.5,recipe=0.05", for "recipe", "propose", "race" and "answer"; parts that are
@@ -94,7 +96,9 @@ def find(
         first one plans and writes.
     data_folder : the folder of the data sets that have names.
     overwrite : replace a find that is in `out`.
-    progress : called with the name of an event and its values.
+    progress : called with the name of an event ("note", "plan", "stage", "proposer", "training", "rung", "leaders",
+        "answer") and its values.
+    began : when the time of the budget began, by `time.monotonic()`; by default with this call.
     device : where networks are trained and searched: "auto", "cpu", "cuda", "cuda:N" or "mps". On a device one process
         works by default.
     precision : "32", "bf16" or "16": of the products in trainings and searches; scores are computed in 32 bits.
@@ -103,7 +107,7 @@ def find(
         for random changes of images, such as "shift,flip" (by default those that help the baseline), and `metric`
         a name such as "balanced accuracy". What cannot be sent to other processes lets the find run in this one.
     """
-    began = time.monotonic()
+    began = time.monotonic() if began is None else began
     own = OwnParts(loss, metric, optimizer, None if isinstance(augment, str) else augment)
     limit = read_budget(budget, trainings)
     _check_numbers(workers, level, epochs, limit)

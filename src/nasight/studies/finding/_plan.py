@@ -92,7 +92,7 @@ class Plan:
         """The plan as a person reads it; where it has no use for a part of the budget, that is said."""
         names = {"recipe": "recipe", "propose": "proposals", "race": "race", "answer": "answer"}
         what = {
-            "recipe": f"{GRID} trainings of the baseline, {self.recipe_epochs} epochs each",
+            "recipe": f"up to {GRID} trainings of the reference, {self.recipe_epochs} epochs each",
             "propose": f"{self.searches} searches of {self.search_text}, {self.scored} architectures scored",
             "race": ", ".join(f"{n} x {self.rung_text(i)}" for i, n in enumerate(self.places)),
             "answer": f"winner and baseline, {SEEDS} seeds of {self.epochs} epochs each",

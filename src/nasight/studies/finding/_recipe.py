@@ -1,4 +1,4 @@
-"""The recipe of all trainings, chosen on the baseline by a small grid, one setting after the other."""
+"""The recipe of all trainings, chosen on the reference by a small grid, one setting after the other."""
 
 from __future__ import annotations
 

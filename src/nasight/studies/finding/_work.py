@@ -35,7 +35,7 @@ BOOSTING = "boosting"
 
 @dataclass(frozen=True)
 class Recipe:
-    """How all candidates are trained: chosen on the baseline, before any of them is seen."""
+    """How all candidates are trained: chosen on the reference, before any of them is seen."""
 
     lr: float = 0.05
     weight_decay: float = 3e-4
