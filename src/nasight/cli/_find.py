@@ -153,7 +153,8 @@ def find(
             answer = studies.resume_find(resume, progress=tell, **machine, **again)
         else:
             began = time.monotonic()
-            rows = read_data(data, data_folder, resolution=resolution, fit=fit, strict=strict)
+            pixels = _pixels(space, target)
+            rows = read_data(data, data_folder, resolution=resolution, fit=fit, strict=strict, pixels=pixels)
             asked: dict[str, Any] = {
                 "label": label, "task": task, "class_weights": class_weights, "metric": metric, "budget": budget,
                 "space": space, "baseline": baseline, "target": target, "shares": shares, "max_params": max_params,
@@ -167,6 +168,15 @@ def find(
                 return
             answer = studies.find(rows, out=out, overwrite=overwrite, progress=tell, began=began, **asked)
     typer.echo(json.dumps(answer.result) if as_json else summary(answer))
+
+
+def _pixels(space: str | None, target: str | None) -> int | None:
+    """The pixels that a target was published with, of photos in its space."""
+    if space is None or target is None:
+        return None
+    from nasight.spaces import load
+
+    return load(space).photo_pixels.get(target)
 
 
 WITH_RESUME = frozenset({"resume", "budget", "trainings", "workers", "cluster", "device", "data_folder", "as_json"})

@@ -64,7 +64,12 @@ Device = Annotated[str, choice(DEVICE, metavar="NAME", group=MACHINE)]
 Json = Annotated[bool, choice("One JSON object on standard output and nothing else.", "--json", group=OUTPUT)]
 DATA = "A data set by name, an .npz file, a table (.csv, .tsv, .jsonl, .parquet), or photos in a folder or .csv."
 Resolution = Annotated[
-    int | None, option("Bring images to this many pixels per side (default: as they are).", metavar="N", group=SIZE)
+    int | None,
+    option(
+        "Bring images to this many pixels per side (default: as they are; photos of several sizes: at most 64).",
+        metavar="N",
+        group=SIZE,
+    ),
 ]
 Fit = Annotated[
     str | None,
