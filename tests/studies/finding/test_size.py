@@ -134,7 +134,8 @@ def test_it_says_what_decided_and_how_well_such_trainings_agree(answer: Answer) 
     assert (target["preset"], target["epochs"], target["size"], target["reached"]) == ("small", 12, SMALL, False)
     assert target["decided_at"]["size"] == TINY
     assert "12 epochs, channels 16, cells 2" in target["says"]
-    assert "1 epochs, channels 8, cells 1 decided" in target["says"]
+    assert "the race was decided by trainings of 1 epoch, and size as much as accuracy" in target["says"]
+    assert "the answer by trainings of 1 epoch, channels 8, cells 1" in target["says"]
     assert target["says"] in (answer.path / "report.html").read_text().replace("&#39;", "'")
     assert answer.result["race"]["by_size"]
     assert answer.baseline["kind"] == "reference"

@@ -268,7 +268,7 @@ def _target_text(target: Mapping[str, Any], raced: str, agreements: Sequence[Agr
     """Whether the target was reached; else what decided, and how well such trainings agree with each other."""
 
     def training(of: Mapping[str, Any]) -> str:
-        return ", ".join([f"{of['epochs']} epochs", *(f"{name} {value}" for name, value in of["size"].items())])
+        return ", ".join([rung_text(of["epochs"], 0, 0), *(f"{name} {value}" for name, value in of["size"].items())])
 
     if target["reached"]:
         return (
