@@ -2,9 +2,10 @@
 
     python benchmarks/search_nasbench201.py --controls --data-folder DATA
 
-searches CIFAR-10 with DARTS and PC-DARTS and their GAEA twins, eight seeds that chose nothing (100 to 107), one process
-per core. Each search is a run folder, so that an interrupted benchmark resumes where it stopped. Its figures are kept
-in search_runs.json.gz beside the result: what was searched once is not searched again, by none of the commands below.
+searches CIFAR-10 with DARTS, PC-DARTS and P-DARTS and their GAEA twins, eight seeds that chose nothing (100 to 107),
+one process per core. Each search is a run folder, so that an interrupted benchmark resumes where it stopped. Its
+figures are kept in search_runs.json.gz beside the result: what was searched once is not searched again, by none of the
+commands below.
 The proxy was chosen by its cost alone: one cell per stage, 8 channels, images of 16 x 16, 3,000 of them, 16 epochs,
 about a minute per search on one core. Prints tables in Markdown. Cells found on CIFAR-10 are looked up in
 DATA/nasbench201.csv.gz after all searches are done; nothing here is chosen by that table. --controls adds two simpler
@@ -15,13 +16,14 @@ time of that row. Further reports: other data, the preset `small`, all methods.
 
     python benchmarks/search_nasbench201.py --data fashion-mnist --methods mixtures --data-folder DATA \\
         --out benchmarks/results/search_fashion.json.gz
-    python benchmarks/search_nasbench201.py --proxy small --methods mixtures --controls --data-folder DATA \\
+    python benchmarks/search_nasbench201.py --proxy small --methods mixtures,p-darts --controls --data-folder DATA \\
         --out benchmarks/results/search_small.json.gz
     python benchmarks/search_nasbench201.py --methods all --data-folder DATA \\
         --out benchmarks/results/table_runs.json.gz
 
 `--methods mixtures` stands for DARTS and PC-DARTS and their GAEA twins, ERM and bilevel, `joint` for the same four with
-one step for both, and `all` for every row of the method table, each with its default objective on this space.
+one step for both, `p-darts` for P-DARTS and its twin, and `all` for every row of the method table; the last two have
+the default objective of each row on this space.
 """
 
 from __future__ import annotations
@@ -59,6 +61,7 @@ QUICK = {**PROXY, "size": {"channels": 4, "cells": 1}, "examples": 200, "resolut
 PROXIES = {"minute": PROXY, "small": SMALL, "quick": QUICK}
 COLUMNS = ("c10_test200", "c100_test200", "in16_test200")
 MIXTURES = ("darts", "gaea-darts", "pc-darts", "gaea-pc-darts")
+PROGRESSIVE = ("p-darts", "gaea-p-darts")
 # Rows that differ by how a gradient is estimated.
 ESTIMATORS = tuple(tuple(f"{twin}gdas{kind}" for kind in ("", "-drawn", "-straight")) for twin in ("", "gaea-"))
 SCORED_AT_ONCE = 10  # cells, between two looks at the clock
@@ -227,6 +230,7 @@ def wanted_rows(text: str) -> list[tuple[str, str]]:
     groups = {
         "mixtures": [(name, objective) for name in MIXTURES for objective in ("erm", "bilevel")],
         "joint": [(name, "erm-joint") for name in MIXTURES],
+        "p-darts": [(name, resolve(TABLE[name], space, data="cifar-10").objective) for name in PROGRESSIVE],
         "all": [(row.name, resolve(row, space, data="cifar-10").objective) for row in TABLE.values()],
     }
     found = [row for word in text.split(",") for row in groups.get(word) or [(*word.split(":"),)]]
@@ -267,7 +271,7 @@ def main() -> None:
     flags = Flags(__doc__, "search_fresh", seeds=8, data="data sets and nasbench201.csv.gz", work="runs/nasbench201")
     flags.add_argument("--data", default="cifar-10", help="names, joined by commas (default cifar-10)")
     flags.add_argument(
-        "--methods", default="mixtures,joint", help="method:objective, or one of these names, joined by commas"
+        "--methods", default="mixtures,joint,p-darts", help="method:objective, or one of these names, joined by commas"
     )
     flags.add_argument("--proxy", choices=sorted(PROXIES), default="minute")
     flags.add_argument("--workers", type=int, default=None)
