@@ -28,11 +28,13 @@ from nasight.studies.finding._planning import (
 )
 from nasight.studies.finding._propose import Proposal, at_random, in_turn
 from nasight.studies.finding._race import Candidate, Race
-from nasight.studies.finding._speed import pace
+from nasight.studies.finding._speed import expected_seconds
 from nasight.studies.finding._work import BOOSTING, Recipe, Request, read_architecture
 
 KEPT_SECONDS = 60.0
 """Trainings that take longer are kept in folders of their own, with checkpoints, so that a kill costs little."""
+RESERVE = 1.2
+"""So many times what a later rung needs at least is left for it."""
 LENT = 0.15
 """Of the answer's time, the part that a race may take where short trainings said nothing about longer ones."""
 
@@ -66,8 +68,6 @@ class Leg:
         """Of the target, where the budget reaches it."""
         self.mutated: int
         """Places of the first rung that mutations of the leaders will take."""
-        self.lent = 0.0
-        """Seconds of the answer that the race has taken."""
 
     @property
     def tests(self) -> int:
@@ -176,32 +176,29 @@ class Leg:
         # Of a find of an earlier version no speed of the controls is known.
         controls = float(self.journal[f"speed {self.number}"].get("controls", CONTROLS))
         beside = [math.ceil(controls * (race.seeds if i == 0 else 1)) for i in range(len(self.plan.rungs))]
-        each = [self.rung_seconds(i) for i in range(len(self.plan.rungs))]
+        # Those that go on are often slower than the rest: what they took tells what they will take.
+        leaders = [c.architecture for c in race.ranked() if not c.control][:planned]
+        each = [self.rung_seconds(i, leaders) for i in range(len(self.plan.rungs))]
         least = [waves(FEWEST_PLACES + b, count) * seconds for b, seconds in zip(beside, each, strict=True)]
-        time = rung_share(self.until("race") + self.lent - 0.5, least[rung:])
+        # Later rungs get a little more than they need: an estimate that is short by a moment would cost a whole rung.
+        later = [RESERVE * seconds for seconds in least[rung + 1 :]]
+        time = rung_share(self.until("race") - 0.5, [least[rung], *later])
         return max(0, min(4 * planned, int(time / each[rung]) * count - beside[rung]))
 
     def spare(self, rung: int) -> int:
-        """How many more candidates a rung has time for, where the one before it said nothing about it.
-
-        The answer lends a part of its time; on the last rung, what the race has left comes to it.
-        """
+        """How many more candidates a rung has time for: what the race has left, and a part of the answer's time."""
         if self.budget.seconds is None:
             return 0
-        time = LENT * self.s.all_shares["answer"] * float(self.journal[f"planned {self.number}"])
-        time += self.until("race") if rung + 1 == len(self.plan.rungs) else -self.lent
-        return max(0, int(time / self.rung_seconds(rung))) * self.f.count
+        lent = LENT * self.s.all_shares["answer"] * float(self.journal[f"planned {self.number}"])
+        return max(0, int((self.until("race") + lent) / self.rung_seconds(rung))) * self.f.count
 
-    def lend(self, rung: int, places: int) -> int:
-        """Note the time that further places of a rung take."""
-        if self.budget.seconds is not None:
-            self.lent += waves(places, self.f.count) * self.rung_seconds(rung)
-        return places
-
-    def rung_seconds(self, rung: int) -> float:
-        """Seconds of a training on a rung."""
-        beside, each = self._pace()
-        return each * self.passes(self.plan.rungs[rung], self.plan.rows(rung)) + beside
+    def rung_seconds(self, rung: int, among: Sequence[str] = ()) -> float:
+        """Seconds of a training on a rung, by those that were seen: of some architectures, or of all."""
+        rows = self.passes(self.plan.rungs[rung], self.plan.rows(rung))
+        seen = self._seen(among)
+        if not seen:
+            return PER_TRAINING + rows * float(self.journal[f"speed {self.number}"]["train"])
+        return expected_seconds(rows, seen)
 
     def until(self, stage: str) -> float:
         """Seconds until this stage should have ended, of those that were left when the plan was made."""
@@ -212,16 +209,19 @@ class Leg:
 
     def row_seconds(self) -> float:
         """Seconds per row that a training in the searched space learns from once, as they were up to now."""
-        return self._pace()[1]
-
-    def _pace(self) -> tuple[float, float]:
-        """Seconds that a training takes besides its rows, and seconds per row."""
-        seen = [
-            (self.passes(r.epochs, r.examples), o.seconds) for r, o in self.f.seen if r.space == SPACE and not r.final
-        ]
+        seen = self._seen()
         if not seen:
-            return PER_TRAINING, float(self.journal[f"speed {self.number}"]["train"])
-        return pace(seen)
+            return float(self.journal[f"speed {self.number}"]["train"])
+        rows, seconds = (sum(values) for values in zip(*seen, strict=True))
+        return seconds / rows
+
+    def _seen(self, among: Sequence[str] = ()) -> list[tuple[float, float]]:
+        """Rows and seconds of the trainings of the race and its recipe: of some architectures, or of all."""
+        return [
+            (self.passes(r.epochs, r.examples), o.seconds)
+            for r, o in self.f.seen
+            if r.space == SPACE and not r.final and (not among or r.architecture in among)
+        ]
 
     def passes(self, epochs: int, examples: int | None) -> float:
         """Rows that a training of the race passes through its network, those that judge by what they cost."""

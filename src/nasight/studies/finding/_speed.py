@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
-from statistics import fmean, linear_regression, median
+from statistics import fmean, median
 from typing import Any
 
 import torch
@@ -104,21 +104,19 @@ def mean_speed(found: Sequence[Speed]) -> Speed:
     return Speed(*(fmean(values) for values in zip(*map(astuple, found), strict=True)))
 
 
-def pace(seen: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Seconds that a training takes besides its rows, and seconds per row, from (rows, seconds) of some trainings.
+def expected_seconds(rows: float, seen: Sequence[tuple[float, float]]) -> float:
+    """What a training of so many rows will take, from (rows, seconds) of some others; rather too much than too little.
 
-    The line through trainings of different lengths; where all are of one length, what is usual besides.
+    A longer one takes longer in proportion. A shorter one saves rows alone: besides them it takes what is usual.
 
-    >>> beside, each = pace([(1000, 0.5), (3000, 1.1)])
-    >>> round(beside, 3), round(each, 6)
-    (0.2, 0.0003)
+    >>> seen = [(1000, 1.0), (3000, 3.0)]
+    >>> expected_seconds(4000, seen), round(expected_seconds(1000, seen), 3)
+    (4.0, 1.2)
     """
-    rows, seconds = zip(*seen, strict=True)
-    beside = PER_TRAINING
-    if len(set(rows)) > 1:
-        beside = min(max(linear_regression(rows, seconds).intercept, 0.0), PER_TRAINING)
+    usual, seconds = (fmean(values) for values in zip(*seen, strict=True))
     # However short trainings are, their rows take a part of the time.
-    return beside, max(fmean(seconds) - beside, 0.3 * fmean(seconds)) / fmean(rows)
+    beside = 0.0 if rows >= usual else min(PER_TRAINING, 0.7 * seconds)
+    return beside + (seconds - beside) * rows / usual
 
 
 def _per_step(step: Callable[[], None], number: int) -> float:

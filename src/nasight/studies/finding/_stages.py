@@ -180,15 +180,15 @@ def _race(leg: Leg, race: Race) -> None:
         places = int(leg.decide(f"places {rung}", lambda rung=rung: leg.affordable(race, rung)))  # type: ignore[misc]
         if places < FEWEST_PLACES:
             # No time for longer trainings of several: the answer is decided by these.
-            return
+            break
         race.places[rung] = places
         race.close()
         _tell_rung(leg, race)
         _train(leg, race)
-        if race.misled():
-            spare = int(leg.decide(f"spare {rung}", lambda rung=rung: leg.spare(rung)))  # type: ignore[misc]
-            race.recall(leg.lend(rung, spare))
-            _train(leg, race)
+    if race.misled():
+        # At the end alone: what a race has left before belongs to the longer trainings.
+        race.recall(int(leg.decide("spare", lambda: leg.spare(race.rung))))
+        _train(leg, race)
 
 
 def _train(leg: Leg, race: Race) -> None:
