@@ -18,10 +18,11 @@ from nasight.studies.finding._answer import Difference, Point, carried_on, diffe
 from nasight.studies.finding._leg import Leg, leg_seed
 from nasight.studies.finding._names import OWN, SPACE, STAND_IN, is_searched, shown, split_name
 from nasight.studies.finding._plan import SEEDS, rung_text
-from nasight.studies.finding._planning import JUDGING, KEPT_EPOCH, PER_TRAINING, taught_rows
+from nasight.studies.finding._planning import JUDGING, KEPT_EPOCH, taught_rows
 from nasight.studies.finding._race import Agreement, Candidate, Outcome, Race
 from nasight.studies.finding._settings import is_own
 from nasight.studies.finding._shallow import shallow_winner
+from nasight.studies.finding._speed import expected_seconds
 from nasight.studies.finding._work import BOOSTING, Request
 
 FIRST_SEED = 5_000
@@ -142,12 +143,12 @@ def _affordable(leg: Leg, race: Race, winner: Candidate, baseline: Candidate) ->
     took = sorted((_seconds(race, c.architecture) for c in (winner, baseline)), reverse=True)
     # More rows learn now: those of the whole plan, and those that judged.
     passes = leg.passes(leg.plan.rungs[last], leg.plan.rows(last))
-    per_row = [max(t - PER_TRAINING, 0.3 * t) / passes for t in took]
     usable = ANSWERED * leg.left()
 
     def fits(epochs: int, seeds: int) -> bool:
-        learned = epochs * leg.plan.examples + JUDGING * leg.tests
-        costs = [learned * each + epochs * KEPT_EPOCH + PER_TRAINING for each in per_row for _ in range(seeds)]
+        rows = epochs * leg.plan.examples + JUDGING * leg.tests
+        each = [expected_seconds(rows, [(passes, t)]) + epochs * KEPT_EPOCH for t in took]
+        costs = [cost for cost in each for _ in range(seeds)]
         return makespan(costs, leg.f.count) <= usable
 
     least, most = leg.plan.rungs[0], 2 * leg.plan.epochs if leg.epochs is None else leg.epochs

@@ -212,8 +212,7 @@ class Leg:
         seen = self._seen()
         if not seen:
             return float(self.journal[f"speed {self.number}"]["train"])
-        rows, seconds = (sum(values) for values in zip(*seen, strict=True))
-        return seconds / rows
+        return sum(seconds for _, seconds in seen) / sum(rows for rows, _ in seen)
 
     def _seen(self, among: Sequence[str] = ()) -> list[tuple[float, float]]:
         """Rows and seconds of the trainings of the race and its recipe: of some architectures, or of all."""
