@@ -111,11 +111,15 @@ class SearchOptions(TypedDict, total=False):
         ),
     ]
     arch_clip: Annotated[
-        float, Setting("Largest gradient norm of the architecture (default: as published; else any).", LEARNING)
+        float, Setting("Largest gradient norm of the architecture (default: paper as published, else any).", LEARNING)
     ]
     weights_first: Annotated[
         bool,
-        Setting("Whether a step moves the shared weights before the architecture (default: as published).", LEARNING),
+        Setting(
+            "Whether a step moves the shared weights before the architecture (default: paper and imagenet as "
+            "published, else the architecture first).",
+            LEARNING,
+        ),
     ]
     augment: Annotated[bool | str | Callable[[Any], Any], Setting(AUGMENT, LEARNING, "WORDS")]
     class_weights: Annotated[
@@ -134,7 +138,8 @@ class SearchOptions(TypedDict, total=False):
     candidate_rows: Annotated[
         int,
         Setting(
-            "Each of these (rs-ws, ...) is judged on N rows of its own (default: as published, else the same).",
+            "Each of these (rs-ws, ...) is judged on N rows of its own (default: paper as published, else all on the "
+            "same).",
             LEARNING,
             "N",
         ),
@@ -176,7 +181,7 @@ class TrainOptions(TypedDict, total=False):
     ]
     size: Annotated[dict[str, int], Setting("Sizes of the network, such as channels=8.", SIZE)]
     batch_size: Annotated[int, Setting("Examples per step.", LEARNING, "N")]
-    lr: Annotated[float, Setting("Learning rate at the start; it falls along a cosine, epoch by epoch.", LEARNING)]
+    lr: Annotated[float, Setting("Learning rate at the start; it falls epoch by epoch (see --schedule).", LEARNING)]
     lr_min: Annotated[float, Setting("Learning rate where the cosine ends.", LEARNING)]
     schedule: Annotated[str, Setting("How the learning rate falls: cosine, linear or exponential.", LEARNING)]
     lr_warmup: Annotated[int, Setting("Epochs in which the learning rate rises first.", LEARNING, "N")]

@@ -15,6 +15,7 @@ from command import run
 from nasight.errors import RequestError
 from nasight.spaces import load as load_space
 from nasight.tables import Module, ModuleTable, load, race
+from nasight.tables._module_size import ModuleSize
 from nasight.tables._records import fields, masked_crc32c
 
 OFFICIAL = "conv3x3-bn-relu(0)|maxpool3x3(1)|conv3x3-bn-relu(2)|conv3x3-bn-relu(0)|conv1x1-bn-relu(0+3+4)|out(2+5)"
@@ -61,6 +62,42 @@ def test_the_hash_is_the_benchmarks_own() -> None:
     """The first key of the official file, with the cell and the 9 edges that it stands for there."""
     module = Module.parse(OFFICIAL)
     assert (module.hash(), module.edges) == ("00005c142e6f48ac74fdcf73e3439874", 9)
+
+
+INCEPTION = "conv1x1-bn-relu(0)|conv3x3-bn-relu(0)|conv3x3-bn-relu(0)|conv3x3-bn-relu(3)|maxpool3x3(0)|out(1+2+4+5)"
+
+
+@pytest.mark.parametrize(
+    ("text", "parameters", "multiply_adds"),
+    [
+        # Parameters as the official file has them: those of its first key, and of the cell that its README queries.
+        (OFFICIAL, 8_555_530, 1_261_835_264),
+        (INCEPTION, 2_694_282, 402_002_944),
+        # By hand: a stem, nine 1x1 projections, a layer.
+        (
+            "out(0)",
+            27 * 128 + 256
+            + 3 * 128**2 + 128 * 256 + 2 * 256**2 + 256 * 512 + 2 * 512**2 + 2 * 3 * (128 + 256 + 512)
+            + 5130,
+            1024 * (27 * 128 + 3 * 128**2) + 256 * (128 * 256 + 2 * 256**2) + 64 * (256 * 512 + 2 * 512**2) + 5120,
+        ),
+    ],
+)  # fmt: skip
+def test_sizes_are_those_of_the_benchmarks_networks(text: str, parameters: int, multiply_adds: int) -> None:
+    module = Module.parse(text).pruned()
+    assert module is not None
+    assert ModuleSize.of(module) == ModuleSize(parameters, multiply_adds)
+
+
+def test_multiply_adds_are_told_where_the_parameters_are_those_of_the_benchmarks_network() -> None:
+    cells = sorted((Module.parse(text) for text in (OFFICIAL, INCEPTION)), key=Module.hash)
+    parameters = [ModuleSize.of(cells[0]).parameters, 7]
+    arrays = {
+        "hashes": np.array([cell.hash().encode() for cell in cells]), "texts": np.array([cell.text for cell in cells]),
+        "params_M": np.array(parameters) / 1e6, "c10_test108": np.array([90.0, 91.0]),
+    }  # fmt: skip
+    found = ModuleTable(arrays, name="two", source="here")
+    assert [found.multiply_adds(place) for place in (0, 1)] == [ModuleSize.of(cells[0]).multiply_adds, None]
 
 
 def test_the_checksum_of_the_digits_is_the_published_one() -> None:

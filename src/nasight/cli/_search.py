@@ -65,7 +65,7 @@ def search(
         str | None,
         option(
             "erm, bilevel, erm-joint or block (a few methods have others: --list); by default the one the method was "
-            "published with.",
+            "published with, or, where it was not published, the first in --list.",
             group=WHAT,
         ),
     ] = None,

@@ -13,6 +13,7 @@ from nasight.architecture import Architecture
 from nasight.errors import RequestError
 from nasight.spaces import load as load_space
 from nasight.spaces.nasbench1shot1 import OPERATIONS, NasBench1Shot1
+from nasight.tables._module_size import ModuleSize
 from nasight.tables._modules import MOST_EDGES, MOST_NODES, Module
 from nasight.tables._table import Numbers, Table
 from nasight.tables._trials import RaceProblem
@@ -78,8 +79,12 @@ class ModuleTable(Table):
     def architecture(self, index: int) -> Architecture:
         return self.space.architecture({})
 
-    def multiply_adds(self, index: int) -> None:
-        """Not known: no space here builds its networks."""
+    def multiply_adds(self, index: int) -> int | None:
+        """Of the benchmark's network; None where the table's parameters are not those of that network."""
+        small = Module.parse(self.text(index)).pruned()
+        assert small is not None
+        size = ModuleSize.of(small)
+        return size.multiply_adds if size.parameters == round(1e6 * self.columns["params_M"][index]) else None
 
     def text(self, index: int) -> str:
         return str(self.texts[index])
