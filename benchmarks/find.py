@@ -9,7 +9,7 @@ was: the same rows, epochs and seeds. The test part judges all of them, and noth
     reference    the space's own architecture; it takes no time
     halving      random architectures with successive halving, as optuna's documentation shows it
     largest      the most parameters of the space; it takes no time
-    naswot       the best NASWOT of as large a sample as there is time for
+    naswot       the best NASWOT of as many random architectures as there is time for, each form once
     gaea         the arg max of one GAEA-DARTS search that takes all the time
 
 A find ends with a winner, and with what it says to take: the winner where it is better than the baseline, else the
@@ -95,8 +95,9 @@ class Chooser:
         return max((count(arch), self.space.format(arch)) for arch in self.space)[1]
 
     def naswot(self, place: Path) -> str:
-        generator = generator_for(self.seed, "benchmark sample")
-        sampled = [self.space.format(self.space.sample(generator)) for _ in range(4_096)]
+        forms = {self.space.canonical(arch): self.space.format(arch) for arch in self.space}
+        order = torch.randperm(len(forms), generator=generator_for(self.seed, "benchmark sample"))
+        sampled = [list(forms.values())[k] for k in order.tolist()]
         best, at = ("", float("-inf")), 0
         with process_pool(self.workers) as pool:
             list(pool.map(abs, range(self.workers)))  # the processes have started, as those of a find have

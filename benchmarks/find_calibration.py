@@ -9,9 +9,11 @@ finds. A find whose winner is its baseline makes no claim: it is counted apart.
 The same test rows judge the further seeds. These show how seeds vary, and not how rows do, while the interval of a find
 allows for both, so it should hold more often than 95 times in 100. So there are two further counts. Student's interval
 of the difference between the seeds of a find and the further ones allows for what varies there, and no more: it should
-hold zero 95 times in 100. And the test rows are cut in two halves at random: the seeds of the find are judged by one,
-the further seeds by the other. An interval of the difference of the two, from the variances that a find takes, should
-hold zero at least 95 times in 100; rather more, since both halves have rows added (Agresti and Min).
+hold zero 95 times in 100. (Accuracies are multiples of one row of 360. Where all seeds of a find show the same
+difference, this interval has no width; such finds are counted apart.) And the test rows are cut in two halves at
+random: the seeds of the find are judged by one, the further seeds by the other. An interval of the difference of the
+two, from the variances that a find takes, should hold zero at least 95 times in 100; rather more, since both halves
+have rows added (Agresti and Min).
 
 What is done is kept in find_calibration_rows.json.gz beside the result, so an interrupted benchmark resumes.
 """
@@ -111,10 +113,12 @@ def one(place: Path, data: Dataset, seed: int, budget: float | None, number: int
     return row
 
 
-def by_seeds(row: dict[str, Any]) -> bool:
-    """Whether Student's interval of the seeds of a find less the further seeds holds zero."""
+def by_seeds(row: dict[str, Any]) -> bool | None:
+    """Whether Student's interval of the seeds of a find less the further seeds holds zero; None: it has no width."""
     pairs = [a - b for a, b in zip(*row["accuracies"], strict=True)]
     mean, half = mean_interval(pairs)
+    if half < 1e-6:
+        return None
     return abs(row["shown"] - mean) <= half * math.sqrt(1 + len(pairs) / len(row["further"]["winner"]))
 
 
@@ -146,13 +150,13 @@ def _on(outcomes: Sequence[Outcome], rows: Any) -> list[Outcome]:
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
     apart = [row for row in rows if not row["same"]]
-    better = [row for row in apart if row["better"]]
+    better, by = [row for row in apart if row["better"]], [row["held by seeds"] for row in apart]
     lines = [
         "| finds | winner is the baseline | intervals | hold what further seeds show | seeds agree |"
         " halves of the rows agree | called better | of them not better |",
         "|---|---|---|---|---|---|---|---|",
         f"| {len(rows)} | {len(rows) - len(apart)} | {len(apart)} | {sum(row['held'] for row in apart)} |"
-        f" {sum(row['held by seeds'] for row in apart)} | {sum(row['halves agree'] for row in apart)} |"
+        f" {by.count(True)} of {len(by) - by.count(None)} | {sum(row['halves agree'] for row in apart)} |"
         f" {len(better)} | {sum(row['shown'] <= 0 for row in better)} |",
     ]
     return "\n".join(lines) + "\n" + states(row["code"] for row in rows)

@@ -108,6 +108,15 @@ def test_where_a_rung_predicted_the_next_nobody_comes_back_and_who_is_surely_beh
     assert [c.architecture for c in race.recall(8)] == ["g"]
 
 
+def test_of_equal_ones_the_one_that_was_better_before_is_ahead() -> None:
+    race = race_of({"a": 0.905, "b": 0.906, "c": 0.9045}, [3, 3])
+    race.close()
+    for entry in race.ask():
+        race.tell(entry, outcome(0.95))
+    assert [c.architecture for c in race.ranked()] == ["b", "a", "c"]
+    assert race.candidates_on(1) == 3
+
+
 def test_the_interval_of_two_trainings_is_that_of_their_rows_and_seeds() -> None:
     rng = np.random.default_rng(0)
     covered = 0

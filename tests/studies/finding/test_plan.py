@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from nasight.errors import RequestError
 from nasight.studies.finding import Plan, Speed, find, plan, read_budget, time_text
 from nasight.studies.finding._plan import GRID, SEEDS
-from nasight.studies.finding._planning import CHEAPER, CONTROLS, FEWEST_EPOCHS, SHARES, plan_of_trainings, taught_rows
+from nasight.studies.finding._planning import CHEAPER, FEWEST_EPOCHS, SHARES, plan_of_trainings, taught_rows
 
 SPEED = Speed(train=3e-4, search=6e-4, score=0.1)
 
@@ -139,7 +139,7 @@ def test_more_time_means_longer_trainings_first_and_more_candidates_then() -> No
 @pytest.mark.parametrize(("trainings", "epochs"), [(60, 8), (40, 3), (25, 1), (400, 30)])
 def test_a_plan_of_trainings_takes_no_more_than_it_has(trainings: int, epochs: int) -> None:
     found = plan_of_trainings(trainings, rows=1_000, epochs=epochs)
-    assert GRID + 2 * SEEDS + int(CONTROLS) * (len(found.rungs) + 1) + sum(found.places) <= trainings
+    assert GRID + 2 * SEEDS + int(SPEED.controls) * (len(found.rungs) + 1) + sum(found.places) <= trainings
     with pytest.raises(RequestError, match="the least is"):
         plan_of_trainings(12, rows=1_000, epochs=epochs)
 

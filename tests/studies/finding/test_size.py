@@ -139,6 +139,11 @@ def test_it_says_what_decided_and_how_well_such_trainings_agree(answer: Answer) 
     assert target["says"] in (answer.path / "report.html").read_text().replace("&#39;", "'")
     assert answer.result["race"]["by_size"]
     assert answer.baseline["kind"] == "reference"
+    lines = answer.result["race"]["lines"]
+    # A plain network has no larger size; and of 4,096 cells the largest is always there, whoever proposed it.
+    assert [line["proposed_by"] for line in lines if line["control"]] == ["reference"]
+    cell = "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|nor_conv_3x3~0|nor_conv_3x3~1|nor_conv_3x3~2|"
+    assert cell in [line["architecture"] for line in lines]
 
 
 @pytest.mark.slow

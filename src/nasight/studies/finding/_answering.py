@@ -27,8 +27,10 @@ from nasight.studies.finding._work import BOOSTING, Request
 
 FIRST_SEED = 5_000
 """Seeds of the answer's trainings begin so far above those of their leg: none of them was used before."""
-ANSWERED = 0.84
+ANSWERED = 0.88
 """The part of the last seconds that trainings take: the model, the page and the times of the front come after them."""
+LEAST_EPOCHS = 4
+"""However little time is left, the trainings that answer have so many."""
 MOST_SEEDS = 10
 """Where there is time for more than the longest trainings with the fewest seeds, there are up to so many."""
 
@@ -151,7 +153,7 @@ def _affordable(leg: Leg, race: Race, winner: Candidate, baseline: Candidate) ->
         costs = [cost for cost in each for _ in range(seeds)]
         return makespan(costs, leg.f.count) <= usable
 
-    least, most = leg.plan.rungs[0], 2 * leg.plan.epochs if leg.epochs is None else leg.epochs
+    least, most = min(LEAST_EPOCHS, leg.plan.rungs[0]), 2 * leg.plan.epochs if leg.epochs is None else leg.epochs
     return longest(fits, least, most)
 
 

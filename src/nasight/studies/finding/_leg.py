@@ -16,10 +16,11 @@ from nasight.searching import Latency
 from nasight.studies.finding._budget import Budget
 from nasight.studies.finding._context import Context
 from nasight.studies.finding._names import SPACE
-from nasight.studies.finding._plan import JUDGE_SHARE, Plan
+from nasight.studies.finding._plan import JUDGE_SHARE, Plan, Speed
 from nasight.studies.finding._planning import (
-    CONTROLS,
+    FEWEST_EPOCHS,
     FEWEST_PLACES,
+    FRONT_PLACES,
     JUDGING,
     PER_TRAINING,
     rung_share,
@@ -37,6 +38,8 @@ RESERVE = 1.2
 """So many times what a later rung needs at least is left for it."""
 LENT = 0.15
 """Of the answer's time, the part that a race may take where short trainings said nothing about longer ones."""
+TOLD_BY = 6
+"""Candidates that it takes to say so: fewer are hardly ever in the same order."""
 
 
 def leg_seed(seed: int, number: int = 0) -> int:
@@ -173,24 +176,37 @@ class Leg:
         planned, count = self.plan.places[rung], self.f.count
         if self.budget.seconds is None:
             return planned
-        # Of a find of an earlier version no speed of the controls is known.
-        controls = float(self.journal[f"speed {self.number}"].get("controls", CONTROLS))
-        beside = [math.ceil(controls * (race.seeds if i == 0 else 1)) for i in range(len(self.plan.rungs))]
+        speed = Speed(**self.journal[f"speed {self.number}"])
+        beside = [math.ceil(speed.controls * (race.seeds if i == 0 else 1)) for i in range(len(self.plan.rungs))]
         # Those that go on are often slower than the rest: what they took tells what they will take.
         leaders = [c.architecture for c in race.ranked() if not c.control][:planned]
         each = [self.rung_seconds(i, leaders) for i in range(len(self.plan.rungs))]
-        least = [waves(FEWEST_PLACES + b, count) * seconds for b, seconds in zip(beside, each, strict=True)]
+        if not leaders:
+            # Before the race the reference alone was trained.
+            known = [self.rung_seconds(i, [self.reference()]) / speed.reference for i in range(len(self.plan.rungs))]
+            each = [seconds * speed.on_rung(i) for i, seconds in enumerate(known)]
+        fewest = [FEWEST_PLACES] * len(each)
+        if self.longer_is_meant:
+            fewest[-1] = FRONT_PLACES
+        least = [waves(n + b, count) * seconds for n, b, seconds in zip(fewest, beside, each, strict=True)]
         # Later rungs get a little more than they need: an estimate that is short by a moment would cost a whole rung.
         later = [RESERVE * seconds for seconds in least[rung + 1 :]]
         time = rung_share(self.until("race") - 0.5, [least[rung], *later])
         return max(0, min(4 * planned, int(time / each[rung]) * count - beside[rung]))
 
-    def spare(self, rung: int) -> int:
-        """How many more candidates a rung has time for: what the race has left, and a part of the answer's time."""
-        if self.budget.seconds is None:
+    def spare(self, race: Race) -> int:
+        """How many of those that had no time on the last rung can come back: there is what the race has left.
+
+        A part of the answer's time comes to it where several candidates show that the rung before says nothing, unless
+        the answer has no more than it needs.
+        """
+        away = [c.architecture for c in race.away()]
+        if self.budget.seconds is None or not away:
             return 0
-        lent = LENT * self.s.all_shares["answer"] * float(self.journal[f"planned {self.number}"])
-        return max(0, int((self.until("race") + lent) / self.rung_seconds(rung))) * self.f.count
+        time = self.until("race")
+        if race.candidates_on(race.rung) >= TOLD_BY and self.plan.epochs > FEWEST_EPOCHS:
+            time += LENT * self.s.all_shares["answer"] * float(self.journal[f"planned {self.number}"])
+        return max(0, int(time / self.rung_seconds(race.rung, away))) * self.f.count
 
     def rung_seconds(self, rung: int, among: Sequence[str] = ()) -> float:
         """Seconds of a training on a rung, by those that were seen: of some architectures, or of all."""

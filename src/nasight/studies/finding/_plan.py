@@ -31,6 +31,14 @@ class Speed:
     """Seconds to score one architecture."""
     controls: float = 2.0
     """What a training of every control takes together, in trainings of the space."""
+    reference: float = 1.0
+    """What the reference takes, in parts of `train`."""
+    slower: float = 1.0
+    """What a large architecture takes, in parts of `train`: leaders are often large."""
+
+    def on_rung(self, rung: int) -> float:
+        """What a candidate takes, in parts of `train`: on the first rung all that are proposed, later the leaders."""
+        return self.slower if rung else (1 + self.slower) / 2
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,6 @@ FEWEST_PLACES = 2
 FRONT_PLACES = 6
 """Candidates of the longest rung where trainings that are longer still are meant: one with fewer is left out."""
 SCORED = 30
-CONTROLS = 2.0
-"""The space's reference and a plain network; on the lowest rung each is trained twice."""
 FEWEST_SEARCHES = 2
 MOST_PLACES = 1_000
 SLACK = 0.93
@@ -119,36 +117,42 @@ class _Planner:
     @property
     def least_training(self) -> float:
         """Seconds of the shortest training that can answer."""
-        return FEWEST_EPOCHS * (self.least_rows * self.speed.train + KEPT_EPOCH)
+        return FEWEST_EPOCHS * (self.least_rows * self.answer_row + KEPT_EPOCH)
+
+    @property
+    def answer_row(self) -> float:
+        """Seconds per row of the trainings that answer, of which half are a leader's."""
+        return self.speed.train * self.speed.on_rung(0)
 
     @property
     def testing(self) -> float:
         """Seconds in which a network meets the test part."""
-        return JUDGING * self.tests * self.speed.train
+        return JUDGING * self.tests * self.answer_row
 
     def plan(self, seconds: float, each: float) -> Plan:
         """The plan for trainings of the answer that take so many seconds each."""
-        usable, row = SLACK * seconds, self.speed.train
+        usable, row = SLACK * seconds, self.answer_row
         examples = min(self.rows, max(self.least_rows, int((each / FEWEST_EPOCHS - KEPT_EPOCH) / row)))
         epochs = max(FEWEST_EPOCHS, min(self.most_epochs, int(each / (examples * row + KEPT_EPOCH))))
         judges = judge_share(self.rows, examples)
         taught = taught_rows(self.rows, examples, judges)
         rungs, rung_rows = _rungs(epochs, taught, min(taught, self.least_rows))
         judging = JUDGING * judges * self.rows
-        costs = tuple((e * r + judging) * row + PER_TRAINING for e, r in zip(rungs, rung_rows, strict=True))
+        usual = [(e * r + judging) * self.speed.train + PER_TRAINING for e, r in zip(rungs, rung_rows, strict=True)]
+        costs = [cost * self.speed.on_rung(i) for i, cost in enumerate(usual)]
         kept, places = self._race(costs, self.shares["race"] * usable)
         rungs, rung_rows = tuple(rungs[i] for i in kept), tuple(rung_rows[i] for i in kept)
-        costs = tuple(costs[i] for i in kept)
+        costs, usual = [costs[i] for i in kept], [usual[i] for i in kept]
         searches = max(FEWEST_SEARCHES, self.workers if seconds < 1_800 else 2 * self.workers)
         propose, search, score = self.shares["propose"] * usable, self.speed.search, self.speed.score
         passes = 0.8 * propose / waves(searches, self.workers) / search
         search_epochs, search_rows = search_length(passes, examples, self.least_rows)
         scored = max(0, min(1_000, int(0.2 * propose * self.workers / max(score, 1e-6))))
         tuning = sum(waves(n, self.workers) for n in GRID_STEPS)
-        recipe = _recipe_rung(costs, TOLERATED * self.shares["recipe"] * usable / tuning)
+        recipe = _recipe_rung(usual, TOLERATED * self.shares["recipe"] * usable / tuning)
         answer = epochs * (examples * row + KEPT_EPOCH) + PER_TRAINING + self.testing
         expected = {
-            "recipe": tuning * costs[recipe],
+            "recipe": tuning * usual[recipe],
             "propose": waves(searches, self.workers) * search_epochs * search_rows * search
             + scored * score / self.workers,
             "race": sum(self._rung_seconds(i, n, costs[i]) for i, n in enumerate(places)),
@@ -229,13 +233,17 @@ def rung_share(left: float, least: Sequence[float]) -> float:
     All have the same share, unless a longer one needs more: then those before it have less. A rung for which there is
     no time whatever the others take is not counted.
 
-    >>> rung_share(90.0, [10.0, 20.0, 30.0]), rung_share(90.0, [10.0, 20.0, 50.0]), rung_share(90.0, [10.0, 90.0])
+    >>> rung_share(90.0, [10.0, 20.0, 30.0]), rung_share(90.0, [10.0, 15.0, 50.0]), rung_share(90.0, [10.0, 90.0])
     (30.0, 20.0, 90.0)
     """
     later = list(least[1:])
     while later and left - sum(later) < least[0]:
         later.pop()
-    return min(left / (len(later) + 1), left - sum(later))
+    # What needs more than an equal share has what it needs, and the others share the rest.
+    while later and max(later) > left / (len(later) + 1):
+        left -= max(later)
+        later.remove(max(later))
+    return left / (len(later) + 1)
 
 
 def _recipe_rung(costs: Sequence[float], seconds: float) -> int:

@@ -22,6 +22,7 @@ from nasight.studies.finding._propose import (
     close_seconds,
     from_scores,
     from_searches,
+    largest,
     of_smaller_sizes,
     rivals,
 )
@@ -77,6 +78,7 @@ def _proposed(leg: Leg, race: Race) -> list[Candidate]:
     if runs:
         found += from_searches(leg.space, runs, allowed, number, leg.f.patience)
         found += rivals_found[: max(1, round(RIVALS * places))]
+    found += largest(leg.space, allowed, counts, leg.f.patience)
     found += from_scores(leg.space, scores, counts, max(1, round(SCORED * places)))
     chance = generator_for(leg.seed, "chance", leg.number)
     found += at_random(leg.space, allowed, max(1, round(RANDOM * places)), chance, leg.f.tries)

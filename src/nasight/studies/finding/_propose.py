@@ -214,6 +214,15 @@ def from_scores(
     return found
 
 
+def largest(space: Space, allowed: Allowed, count: Callable[[Architecture], int], patience: int) -> list[Proposal]:
+    """The architecture with the most parameters, of a space that can be looked through whole."""
+    if len(space) > ENUMERATED:
+        return []
+    order = sorted(space, key=lambda arch: (-count(arch), space.format(arch)))
+    fitting = (arch for arch in order[:patience] if space.usable(arch) is None and allowed(arch))
+    return [Proposal(arch, "size") for arch in islice(fitting, 1)]
+
+
 def at_random(
     space: Space, allowed: Allowed, number: int, generator: torch.Generator, tries: int = 200
 ) -> list[Proposal]:

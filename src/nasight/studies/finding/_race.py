@@ -160,14 +160,20 @@ class Race:
         return float(np.mean(found)) if found else -math.inf
 
     def ranked(self, rung: int | None = None) -> list[Candidate]:
-        """Candidates with an outcome on a rung (this one), the best first."""
+        """Candidates with an outcome on a rung (this one), the best first.
+
+        Of equal ones the one that was better on the rung before is ahead, then the smaller one.
+        """
         rung = self.rung if rung is None else rung
         there = [c for c in self.candidates.values() if (c.architecture, rung) in self._accuracies]
         accuracies = [self.accuracy(c.architecture, rung) for c in there]
         merits = rank_sums(accuracies, [c.parameters for c in there]) if self.by_size else accuracies
         order = sorted(
             zip(merits, accuracies, there, strict=True),
-            key=lambda of: (-of[0], -of[1], of[2].parameters, of[2].architecture),
+            key=lambda of: (
+                *(-of[0], -of[1], -self.accuracy(of[2].architecture, rung - 1)),
+                *(of[2].parameters, of[2].architecture),
+            ),
         )
         return [candidate for _, _, candidate in order]
 
@@ -199,10 +205,18 @@ class Race:
         """Whether the rung before this one, whose trainings are known, said nothing about it."""
         return self.rung > 0 and not self._agreement(self.rung - 1).predicts
 
+    def away(self) -> list[Candidate]:
+        """Those that had no time on this rung, the best of the rung before first."""
+        away = Left(self.rung - 1, "time")
+        return [c for c in self.ranked(self.rung - 1) if self.left.get(c.architecture) == away]
+
+    def candidates_on(self, rung: int) -> int:
+        """How many have an outcome on a rung."""
+        return sum(at == rung for _, at in self._accuracies)
+
     def recall(self, number: int) -> list[Candidate]:
         """Let so many of those that had no time on this rung come back, the best of the rung before first."""
-        away = Left(self.rung - 1, "time")
-        back = [c for c in self.ranked(self.rung - 1) if self.left.get(c.architecture) == away][:number]
+        back = self.away()[:number]
         for candidate in back:
             del self.left[candidate.architecture]
         return back

@@ -59,13 +59,18 @@ class Probe:
     """Of the supernet."""
     own: Request | None = None
     """A training of the user's own baseline."""
+    large: Request | None = None
+    """A training of a large architecture."""
     others: int = 2
     """Controls besides it, which take about as long as the architectures of the space."""
 
     def __call__(self, number: int) -> Speed:
         trainings, data = self.trainings, rows_of(self.trainings.data)
         space = trainings.space(self.requests[0].space)
-        train = TrainingProbe(trainings, self.requests)(number)
+        # The first is the reference.
+        each = [TrainingProbe(trainings, (request,))(number) for request in self.requests]
+        train = fmean(each)
+        large = train if self.large is None else TrainingProbe(trainings, (self.large,))(number)
         with torch_threads(1):
             search = PASSES * self._supernet(space, data)
             archs = [read_architecture(space, request.architecture) for request in self.requests]
@@ -76,7 +81,7 @@ class Probe:
             scored = (time.perf_counter() - start) / max(len(archs), 1)
         # One that is faster counts as one: it waits for the others of its rung.
         slower = 0.0 if self.own is None else max(1.0, TrainingProbe(trainings, (self.own,))(number) / train)
-        return Speed(train, search, scored, self.others + slower)
+        return Speed(train, search, scored, self.others + slower, each[0] / train, max(1.0, large / train))
 
     def _supernet(self, space: Space, data: Dataset) -> float:
         """Seconds per image of a forward and a backward pass of the supernet."""

@@ -33,6 +33,10 @@ TUNING_SEED = 50
 """The recipe's trainings have a seed of their own: the best of them must not stand for the reference in the race."""
 
 
+LARGEST_OF = 10
+"""A large architecture is the largest of so many."""
+
+
 def run_leg(leg: Leg) -> LegResult:
     """All stages of a leg."""
     _take_size(leg)
@@ -81,13 +85,31 @@ def _probed(leg: Leg) -> tuple[Request, ...]:
     return tuple(leg.request(SPACE, text, 1, 0, Recipe()) for text in texts)
 
 
+def _large(leg: Leg) -> Request:
+    """A training of the largest of some architectures: leaders of a race are often large, and slow."""
+    number = LARGEST_OF if leg.s.max_latency is None else 2  # each is timed
+    drawn = at_random(leg.space, leg.f.allowed, number, generator_for(leg.seed, "large"), leg.f.tries)
+    archs = [leg.read(leg.reference()), *(p.architecture for p in drawn)]
+    return leg.request(SPACE, leg.space.format(max(archs, key=leg.f.counts)), 1, 0, Recipe())
+
+
+def _left_out(leg: Leg, key: str) -> bool:
+    """Whether a control has no part: where a larger network is meant, what has but one size is nothing to compare."""
+    return key == PLAIN and leg.longer_is_meant
+
+
+def _controls_number(leg: Leg) -> int:
+    return len([key for key in leg.f.spaces if not _left_out(leg, key)])
+
+
 def _measured(leg: Leg) -> dict[str, float]:
     """All processes at once: they slow each other down, and they must have started first."""
     requests = _probed(leg)
     size = tuple(sorted(leg.s.search_size.items()))
     found = list[Speed]()
     own = leg.request(OWN, OWN, 1, 0, Recipe()) if OWN in leg.f.spaces else None
-    probe = Probe(leg.f.trainings, requests, leg.s.method, size, own, len(leg.f.spaces) - (own is not None))
+    others = _controls_number(leg) - (own is not None)
+    probe = Probe(leg.f.trainings, requests, leg.s.method, size, own, _large(leg), others)
     leg.f.workers.each(probe, range(leg.f.count), lambda number, speed: found.append(speed))
     return asdict(mean_speed(found))
 
@@ -104,7 +126,7 @@ def _divided(leg: Leg, speed: Speed | None) -> Plan:
     if leg.budget.trainings is not None:
         before = leg.previous
         epochs = leg.s.epochs or (FEWEST_EPOCHS if before is None else before.plan.epochs)
-        how = {"controls": len(leg.f.spaces), "recipes": GRID if before is None else 0}
+        how = {"controls": _controls_number(leg), "recipes": GRID if before is None else 0}
         return plan_of_trainings(leg.budget.trainings, rows=rows, epochs=epochs, **how)
     assert speed is not None
     assert leg.budget.seconds is not None
@@ -138,7 +160,7 @@ def _controls(leg: Leg) -> list[Candidate]:
     by = "reference" if leg.f.allowed(leg.space.reference) else STAND_IN
     found = [leg.candidate(SPACE, reference, by, control=True)]
     for key in (PLAIN, OWN, BOOSTING):
-        if key in leg.f.spaces:
+        if key in leg.f.spaces and not _left_out(leg, key):
             candidate = leg.candidate(key, key, key, control=True)
             over = _over_limits(leg, key, candidate.parameters)
             if over is None:
@@ -187,7 +209,7 @@ def _race(leg: Leg, race: Race) -> None:
         _train(leg, race)
     if race.misled():
         # At the end alone: what a race has left before belongs to the longer trainings.
-        race.recall(int(leg.decide("spare", lambda: leg.spare(race.rung))))
+        race.recall(int(leg.decide("spare", lambda: leg.spare(race))))
         _train(leg, race)
 
 
