@@ -2,7 +2,8 @@
 
     python benchmarks/rate_rules.py --data-folder DATA
 
-GAEA-DARTS (ERM) on NAS-Bench-201 at the proxy of search_nasbench201.py, on Fashion-MNIST and CIFAR-10, seeds 0 and up.
+GAEA-DARTS (ERM, or what --objective says) on NAS-Bench-201 at the proxy of search_nasbench201.py, on Fashion-MNIST and
+CIFAR-10, seeds 0 and up.
 Every rule searches with the same seeds; each cell found is then trained from scratch on 16 x 16 pixels, 8 channels, one
 cell per stage, and judged by rows of the training part that it did not learn from. Nothing here reads
 a test part or NAS-Bench-201's table: those judge the rule that is chosen here.
@@ -48,16 +49,17 @@ def find(item: Item, proxy: dict[str, Any], folder: Path, data_folder: str | Non
     seed, data, epochs, rule = item
     own = dict(RULES[rule])
     own["warmup"] = int(own.get("warmup", 0) * epochs)
+    objective = proxy.get("objective", "erm")
     settings = {
         **proxy,
         **own,
         "method": "gaea-darts",
-        "objective": "erm",
+        "objective": objective,
         "epochs": epochs,
         "seed": seed,
         "data": data,
     }
-    path = folder / data / f"{epochs}-{rule}-{seed}"
+    path = folder / data / f"{epochs}-{rule}-{seed}{'' if objective == 'erm' else f'-{objective}'}"
     run = search_or_resume(path, data_folder=data_folder, **settings)
     last = run.history[-1]
     cells = {"last": str(run.result["architecture"]), "averaged": averaged(run)}
@@ -115,11 +117,14 @@ def main() -> None:
     flags.add_argument("--data", default="cifar-10,fashion-mnist")
     flags.add_argument("--epochs", default="16")
     flags.add_argument("--rules", default="start,quarter,half")
+    flags.add_argument("--objective", default="erm", help="of the searches (default erm)")
     flags.add_argument("--workers", type=int, default=1)
     flags.add_argument("--averaged", action="store_true", help="train the cells of averaged weights too")
     flags.add_argument("--unseen", type=int, metavar="N", help="compare the seeds from N on alone, too")
     given = flags.read(seeds=1, data="cifar-10", epochs="2", rules="start,half")
     proxy, settings = PROXIES["quick" if given.quick else "minute"], RETRAINED
+    if given.objective != "erm":
+        proxy = {**proxy, "objective": given.objective}
     if given.quick:
         settings = {**RETRAINED, "epochs": 1, "examples": 128}
     rules, sets = given.rules.split(","), given.data.split(",")
