@@ -158,6 +158,8 @@ def test_the_protocols_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     assert "gaea-darts on nasbench201" in shown
     assert "epochs 25" in shown
+    assert "momentum 0.9, a gradient of the shared weights of norm at most 5; if bilevel, 0.5 of the rows" in shown
+    assert "Adam of softmax rows: betas 0.5 and 0.999, weight decay 0.001." in shown
     assert command("search", "--list", "--preset", "paper", "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert len(found["published"]) == len(PUBLISHED)

@@ -396,7 +396,8 @@ def _list(as_json: bool, preset: str) -> None:
 
 def _list_published(as_json: bool, preset: str) -> None:
     """The protocol under which each method was published, with its source; why others have none."""
-    from nasight.searching import FAMILIES, METHODS, PROTOCOLS, UNPUBLISHED
+    from nasight.geometry import Softmax
+    from nasight.searching import FAMILIES, METHODS, PROTOCOLS, UNPUBLISHED, SearchSettings
 
     rows = [
         {
@@ -426,6 +427,13 @@ def _list_published(as_json: bool, preset: str) -> None:
         lines = [f"{row['method']} on {row['space']}: {sizes}; {settings}", f"  row of the method: {of_row}"]
         lines += [f"  source: {row['source']}", *(f"  note: {note}" for note in row["notes"])]
         typer.echo("\n".join(lines))
+    usual = {name: SearchSettings.model_fields[name].default for name in ("momentum", "clip", "arch_share")}
+    adam = Softmax(rule="adam")
+    typer.echo(
+        f"\nWhere a line does not say otherwise: momentum {usual['momentum']:g}, a gradient of the shared weights of "
+        f"norm at most {usual['clip']:g}; if bilevel, {usual['arch_share']:g} of the rows for the architecture. Adam of "
+        f"softmax rows: betas {' and '.join(f'{b:g}' for b in adam.betas)}, weight decay {adam.weight_decay:g}."
+    )
     if reasons:
         typer.echo("\nWithout a published protocol, so with the usual settings of the method:")
     for method, why in reasons.items():

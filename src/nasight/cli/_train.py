@@ -76,8 +76,8 @@ def train(
     preset: Annotated[
         str | None,
         option(
-            "tiny, small or paper (darts: imagenet and imagenet-darts too): size, epochs and learning rates together "
-            "(default: small; of a find its target, or its own size).",
+            "tiny, small or paper (darts: imagenet and imagenet-darts too, without random crops and color jitter): "
+            "size, epochs and learning rates together (default: small; of a find its target, or its own size).",
             group=LENGTH,
         ),
     ] = None,
