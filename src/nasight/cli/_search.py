@@ -431,8 +431,8 @@ def _list_published(as_json: bool, preset: str) -> None:
     adam = Softmax(rule="adam")
     typer.echo(
         f"\nWhere a line does not say otherwise: momentum {usual['momentum']:g}, a gradient of the shared weights of "
-        f"norm at most {usual['clip']:g}; if bilevel, {usual['arch_share']:g} of the rows for the architecture. Adam of "
-        f"softmax rows: betas {' and '.join(f'{b:g}' for b in adam.betas)}, weight decay {adam.weight_decay:g}."
+        f"norm at most {usual['clip']:g}; if bilevel, {usual['arch_share']:g} of the rows for the architecture. Adam "
+        f"of softmax rows: betas {' and '.join(f'{b:g}' for b in adam.betas)}, weight decay {adam.weight_decay:g}."
     )
     if reasons:
         typer.echo("\nWithout a published protocol, so with the usual settings of the method:")
