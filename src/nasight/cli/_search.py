@@ -396,7 +396,6 @@ def _list(as_json: bool, preset: str) -> None:
 
 def _list_published(as_json: bool, preset: str) -> None:
     """The protocol under which each method was published, with its source; why others have none."""
-    from nasight.geometry import Softmax
     from nasight.searching import FAMILIES, METHODS, PROTOCOLS, UNPUBLISHED, SearchSettings
 
     rows = [
@@ -428,7 +427,7 @@ def _list_published(as_json: bool, preset: str) -> None:
         lines += [f"  source: {row['source']}", *(f"  note: {note}" for note in row["notes"])]
         typer.echo("\n".join(lines))
     usual = {name: SearchSettings.model_fields[name].default for name in ("momentum", "clip", "arch_share")}
-    adam = Softmax(rule="adam")
+    adam: Any = METHODS["darts"].geometry
     typer.echo(
         f"\nWhere a line does not say otherwise: momentum {usual['momentum']:g}, a gradient of the shared weights of "
         f"norm at most {usual['clip']:g}; if bilevel, {usual['arch_share']:g} of the rows for the architecture. Adam "
