@@ -14,7 +14,7 @@ PROPOSERS = {
     "open decision": "a rival where trust calls a decision open",
     "close decision": "the second option where a search's weights are closest",
     "score": "best score without training",
-    "size": "most parameters of those scored",
+    "size": "most parameters",
     "score and size": "best score and size without training",
     "chance": "drawn at random",
     "mutation": "a leader of the race with one change",
