@@ -111,7 +111,10 @@ class SearchOptions(TypedDict, total=False):
         ),
     ]
     arch_clip: Annotated[
-        float, Setting("Largest gradient norm of the architecture (default: paper as published, else any).", LEARNING)
+        float,
+        Setting(
+            "Largest gradient norm of the architecture (default: paper and imagenet as published, else any).", LEARNING
+        ),
     ]
     weights_first: Annotated[
         bool,
