@@ -18,6 +18,8 @@ class SpeedPart(File):
     search: Seconds
     score: Seconds
     controls: Seconds = 2.0
+    reference: Annotated[float, Field(gt=0)] = 1.0
+    slower: Annotated[float, Field(ge=1)] = 1.0
 
 
 class PlanPart(File):
