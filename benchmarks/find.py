@@ -95,9 +95,9 @@ class Chooser:
         return max((count(arch), self.space.format(arch)) for arch in self.space)[1]
 
     def naswot(self, place: Path) -> str:
-        forms = {self.space.canonical(arch): self.space.format(arch) for arch in self.space}
+        forms = list({self.space.canonical(arch): self.space.format(arch) for arch in self.space}.values())
         order = torch.randperm(len(forms), generator=generator_for(self.seed, "benchmark sample"))
-        sampled = [list(forms.values())[k] for k in order.tolist()]
+        sampled = [forms[k] for k in order.tolist()]
         best, at = ("", float("-inf")), 0
         with process_pool(self.workers) as pool:
             list(pool.map(abs, range(self.workers)))  # the processes have started, as those of a find have

@@ -120,7 +120,7 @@ class SearchOptions(TypedDict, total=False):
         bool,
         Setting(
             "Whether a step moves the shared weights before the architecture (default: paper and imagenet as "
-            "published, else the architecture first).",
+            "published, else the architecture first, but for asng).",
             LEARNING,
         ),
     ]

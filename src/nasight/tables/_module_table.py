@@ -15,7 +15,7 @@ from nasight.spaces import load as load_space
 from nasight.spaces.nasbench1shot1 import OPERATIONS, NasBench1Shot1
 from nasight.tables._module_size import ModuleSize
 from nasight.tables._modules import MOST_EDGES, MOST_NODES, Module
-from nasight.tables._table import Numbers, Table
+from nasight.tables._table import PARAMETERS, Numbers, Table
 from nasight.tables._trials import RaceProblem
 
 PAIRS = [(a, b) for b in range(1, MOST_NODES + 2) for a in range(b)]
@@ -81,10 +81,12 @@ class ModuleTable(Table):
 
     def multiply_adds(self, index: int) -> int | None:
         """Of the benchmark's network; None where the table's parameters are not those of that network."""
+        if PARAMETERS not in self.columns:
+            return None
         small = Module.parse(self.text(index)).pruned()
         assert small is not None
         size = ModuleSize.of(small)
-        return size.multiply_adds if size.parameters == round(1e6 * self.columns["params_M"][index]) else None
+        return size.multiply_adds if size.parameters == round(1e6 * self.columns[PARAMETERS][index]) else None
 
     def text(self, index: int) -> str:
         return str(self.texts[index])

@@ -8,12 +8,16 @@ from typing import Any, cast
 
 import pytest
 import torch
+from torch import nn
 
+from nasight.architecture import Architecture
+from nasight.spaces import Choice, ModuleSpace, load
 from nasight.studies.finding import Candidate, Outcome, Plan, Race, Speed, plan
 from nasight.studies.finding._budget import Budget
 from nasight.studies.finding._journal import Journal
 from nasight.studies.finding._leg import Leg
 from nasight.studies.finding._planning import FEWEST_PLACES, FRONT_PLACES, PER_TRAINING, SHARES, waves
+from nasight.studies.finding._propose import largest
 from nasight.studies.finding._work import Recipe, Request
 
 ROW = 2e-4
@@ -137,3 +141,31 @@ def test_seconds_of_a_rung_are_those_of_the_architectures_that_go_on(tmp_path: P
     expected = {name: paper.seconds(name, last) for name in ("leader0", "other0")}
     assert leg.rung_seconds(last, ["leader0"]) == pytest.approx(expected["leader0"])
     assert leg.rung_seconds(last, ["leader0", "other0"]) == pytest.approx(sum(expected.values()) / 2)
+
+
+SPACE = load("nasbench201")
+LARGEST = "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|nor_conv_3x3~0|nor_conv_3x3~1|nor_conv_3x3~2|"
+
+
+@pytest.mark.parametrize("most", [None, 60_000])
+def test_the_largest_is_proposed_of_a_space_in_which_some_are_no_networks(most: int | None) -> None:
+    count = SPACE.parameters((1, 8, 8), 10, channels=8, cells=1)
+    (found,) = largest(SPACE, lambda arch: True, count, 40, most)
+    sizes = [count(arch) for arch in SPACE if SPACE.usable(arch) is None]
+    assert count(found.architecture) == max(size for size in sizes if most is None or size <= most)
+    assert (SPACE.format(found.architecture) == LARGEST) is (most is None)
+
+
+def test_the_largest_is_not_looked_for_where_every_network_would_have_to_be_built() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.Sequential(*(Choice({"a": nn.Linear(4, 4), "b": nn.Identity()}) for _ in range(7)))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.layers(x)  # type: ignore[no-any-return]
+
+    def count(arch: Architecture) -> int:
+        raise AssertionError(arch)
+
+    assert largest(ModuleSpace(Net), lambda arch: True, count, 40) == []

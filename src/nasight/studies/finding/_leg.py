@@ -182,9 +182,10 @@ class Leg:
         leaders = [c.architecture for c in race.ranked() if not c.control][:planned]
         each = [self.rung_seconds(i, leaders) for i in range(len(self.plan.rungs))]
         if not leaders:
-            # Before the race the reference alone was trained.
-            known = [self.rung_seconds(i, [self.reference()]) / speed.reference for i in range(len(self.plan.rungs))]
-            each = [seconds * speed.on_rung(i) for i, seconds in enumerate(known)]
+            # Before a race the reference has been trained, and others only in an earlier leg.
+            one = [self.reference()]
+            ratio = 1 / speed.reference if self._seen(one) else 1.0
+            each = [self.rung_seconds(i, one) * ratio * speed.on_rung(i) for i in range(len(self.plan.rungs))]
         fewest = [FEWEST_PLACES] * len(each)
         if self.longer_is_meant:
             fewest[-1] = FRONT_PLACES

@@ -61,6 +61,7 @@ def plan(
     shares: Mapping[str, float] = SHARES,
     most_epochs: int = MOST_EPOCHS,
     last_places: int = FEWEST_PLACES,
+    control_seeds: int = 2,
 ) -> Plan:
     """The plan for a budget of seconds; one that is too small for anything useful says what the least is.
 
@@ -76,8 +77,9 @@ def plan(
     shares : of the budget, see `SHARES`.
     most_epochs : of the trainings that answer.
     last_places : candidates that the longest rung must have time for, or it is left out.
+    control_seeds : trainings of each control on the first rung.
     """
-    planner = _Planner(speed, workers, rows, classes, tests, shares, most_epochs, last_places)
+    planner = _Planner(speed, workers, rows, classes, tests, shares, most_epochs, last_places, control_seeds)
     least, shared = planner.least_training, seconds
     each = training_seconds(seconds, workers, shares["answer"]) - planner.testing
     # Every part has a least length. Where these take more than their shares, the answer has less, and then all have.
@@ -109,6 +111,7 @@ class _Planner:
     shares: Mapping[str, float]
     most_epochs: int
     last_places: int
+    control_seeds: int
 
     @property
     def least_rows(self) -> int:
@@ -169,7 +172,7 @@ class _Planner:
 
     def _beside(self, rung: int) -> int:
         """Trainings of the controls on a rung; a slow one counts as several."""
-        return math.ceil(self.speed.controls * (2 if rung == 0 else 1))
+        return math.ceil(self.speed.controls * (1 if rung else self.control_seeds))
 
     def _race(self, costs: Sequence[float], seconds: float) -> tuple[list[int], tuple[int, ...]]:
         """The rungs of a race that takes so many seconds, and the candidates of each.
@@ -211,6 +214,15 @@ class _Planner:
 def least_rows(rows: int, classes: int) -> int:
     """Rows that a training or a search learns from at least."""
     return min(rows, max(FEWEST_ROWS, 20 * classes))
+
+
+def control_seeds(controls: int) -> int:
+    """How often each control is trained on the first rung: their spread is the noise of a seed.
+
+    >>> control_seeds(1), control_seeds(2), control_seeds(4)
+    (3, 2, 2)
+    """
+    return 3 if controls == 1 else 2
 
 
 def waves(trainings: int, workers: int) -> int:
@@ -306,7 +318,7 @@ def plan_of_trainings(
     """
     short = max(1, round(epochs / NARROWING))
     rungs = tuple(sorted({short, epochs}))
-    left = trainings - recipes - 2 * SEEDS - controls * (len(rungs) + 1)
+    left = trainings - recipes - 2 * SEEDS - controls * (control_seeds(controls) + len(rungs) - 1)
     if left < FEWEST_RACED * len(rungs):
         least = trainings - left + FEWEST_RACED * len(rungs)
         raise TooSmall(f"{trainings} trainings are too few for recipe, race and answer: the least is {least}")

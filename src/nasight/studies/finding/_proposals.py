@@ -78,7 +78,7 @@ def _proposed(leg: Leg, race: Race) -> list[Candidate]:
     if runs:
         found += from_searches(leg.space, runs, allowed, number, leg.f.patience)
         found += rivals_found[: max(1, round(RIVALS * places))]
-    found += largest(leg.space, allowed, counts, leg.f.patience)
+    found += largest(leg.space, allowed, counts, leg.f.patience, leg.s.max_params)
     found += from_scores(leg.space, scores, counts, max(1, round(SCORED * places)))
     chance = generator_for(leg.seed, "chance", leg.number)
     found += at_random(leg.space, allowed, max(1, round(RANDOM * places)), chance, leg.f.tries)

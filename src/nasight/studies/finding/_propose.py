@@ -16,6 +16,8 @@ from nasight.spaces import Space
 
 ENUMERATED = 20_000
 """Spaces of at most so many architectures are looked through whole; of larger ones the neighborhood of an arg max."""
+COUNTED = 100
+"""So many networks are built at most to find the largest."""
 EXPANDED = 400
 PATIENCE = 20_000
 LEVELS = 4
@@ -214,13 +216,19 @@ def from_scores(
     return found
 
 
-def largest(space: Space, allowed: Allowed, count: Callable[[Architecture], int], patience: int) -> list[Proposal]:
-    """The architecture with the most parameters, of a space that can be looked through whole."""
-    if len(space) > ENUMERATED:
+def largest(
+    space: Space, allowed: Allowed, count: Callable[[Architecture], int], patience: int, most: int | None = None
+) -> list[Proposal]:
+    """The architecture with the most parameters, at most `most`, of a space that can be looked through whole.
+
+    None where more than a few networks would have to be built to count them.
+    """
+    if len(space) > ENUMERATED or len({space.counts_alike(arch) for arch in space}) > COUNTED:
         return []
-    order = sorted(space, key=lambda arch: (-count(arch), space.format(arch)))
-    fitting = (arch for arch in order[:patience] if space.usable(arch) is None and allowed(arch))
-    return [Proposal(arch, "size") for arch in islice(fitting, 1)]
+    sizes = {arch: count(arch) for arch in space if space.usable(arch) is None}
+    fitting = [arch for arch, size in sizes.items() if most is None or size <= most]
+    order = sorted(fitting, key=lambda arch: (-sizes[arch], space.format(arch)))
+    return [Proposal(arch, "largest") for arch in islice(filter(allowed, order[:patience]), 1)]
 
 
 def at_random(

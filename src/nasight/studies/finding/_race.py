@@ -167,13 +167,14 @@ class Race:
         rung = self.rung if rung is None else rung
         there = [c for c in self.candidates.values() if (c.architecture, rung) in self._accuracies]
         accuracies = [self.accuracy(c.architecture, rung) for c in there]
+
+        def before(candidate: Candidate) -> float:
+            return self.accuracy(candidate.architecture, rung - 1)
+
         merits = rank_sums(accuracies, [c.parameters for c in there]) if self.by_size else accuracies
         order = sorted(
             zip(merits, accuracies, there, strict=True),
-            key=lambda of: (
-                *(-of[0], -of[1], -self.accuracy(of[2].architecture, rung - 1)),
-                *(of[2].parameters, of[2].architecture),
-            ),
+            key=lambda of: (-of[0], -of[1], -before(of[2]), of[2].parameters, of[2].architecture),
         )
         return [candidate for _, _, candidate in order]
 

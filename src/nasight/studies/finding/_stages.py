@@ -17,6 +17,7 @@ from nasight.studies.finding._planning import (
     FEWEST_PLACES,
     FRONT_PLACES,
     MOST_EPOCHS,
+    control_seeds,
     plan,
     plan_of_trainings,
     training_seconds,
@@ -31,8 +32,6 @@ from nasight.studies.finding._work import BOOSTING, Recipe, Request
 
 TUNING_SEED = 50
 """The recipe's trainings have a seed of their own: the best of them must not stand for the reference in the race."""
-
-
 LARGEST_OF = 10
 """A large architecture is the largest of so many."""
 
@@ -46,7 +45,8 @@ def run_leg(leg: Leg) -> LegResult:
     leg.tell_stage("recipe")
     leg.recipe, leg.tried = _recipe(leg)
     leg.tell_stage("propose")
-    race = Race(list(leg.plan.places), level=leg.s.level, by_size=leg.longer_is_meant)
+    seeds = control_seeds(_controls_number(leg))
+    race = Race(list(leg.plan.places), level=leg.s.level, seeds=seeds, by_size=leg.longer_is_meant)
     race.enter(_controls(leg))
     race.enter(proposals(leg, race))
     leg.tell_stage("race")
@@ -71,11 +71,18 @@ def _affordable_size(leg: Leg) -> Size:
 
     def measure(size: Mapping[str, int]) -> float:
         leg.f.take_size(size)
-        probe, found = TrainingProbe(leg.f.trainings, _probed(leg)), list[float]()
-        leg.f.workers.each(probe, range(leg.f.count), lambda number, seconds: found.append(seconds))
-        return fmean(found)
+        usual, large = _probe_mean(leg, _probed(leg)), _probe_mean(leg, (_large(leg),))
+        # As the plan has it: of the trainings that answer, half are a leader's.
+        return (usual + max(usual, large)) / 2
 
     return choose_size(leg.f, each, len(leg.data.train_y), measure)
+
+
+def _probe_mean(leg: Leg, requests: tuple[Request, ...]) -> float:
+    """Seconds per row of some trainings, in all processes at once."""
+    probe, found = TrainingProbe(leg.f.trainings, requests), list[float]()
+    leg.f.workers.each(probe, range(leg.f.count), lambda number, seconds: found.append(seconds))
+    return fmean(found)
 
 
 def _probed(leg: Leg) -> tuple[Request, ...]:
@@ -94,12 +101,16 @@ def _large(leg: Leg) -> Request:
 
 
 def _left_out(leg: Leg, key: str) -> bool:
-    """Whether a control has no part: where a larger network is meant, what has but one size is nothing to compare."""
-    return key == PLAIN and leg.longer_is_meant
+    """Whether a control has no part: where a larger network is meant, what has but one size is nothing to compare.
+
+    What the user has named runs along all the same.
+    """
+    return key in (PLAIN, BOOSTING) and leg.longer_is_meant
 
 
 def _controls_number(leg: Leg) -> int:
-    return len([key for key in leg.f.spaces if not _left_out(leg, key)])
+    """How many controls run along, the reference among them."""
+    return sum(not _left_out(leg, key) for key in leg.f.spaces)
 
 
 def _measured(leg: Leg) -> dict[str, float]:
@@ -136,6 +147,7 @@ def _divided(leg: Leg, speed: Speed | None) -> Plan:
         speed, left, workers=leg.f.count, rows=rows, classes=leg.data.fewest, tests=leg.tests, spent=spent,
         shares=leg.s.all_shares, most_epochs=leg.epochs or MOST_EPOCHS,
         last_places=FRONT_PLACES if leg.longer_is_meant else FEWEST_PLACES,
+        control_seeds=control_seeds(_controls_number(leg)),
     )  # fmt: skip
 
 
