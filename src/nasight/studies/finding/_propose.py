@@ -39,7 +39,7 @@ class Proposal:
 def in_turn(proposals: Iterable[Proposal]) -> Iterator[Proposal]:
     """Those of an earlier leg, then one of every proposer, then the second of every proposer, and so on.
 
-    The searches are one proposer.
+    The searches are one proposer, and so is size.
 
     >>> names = "search 1", "search 2", "likeliest", "size", "size", EARLIER, EARLIER
     >>> [p.by for p in in_turn(Proposal(Architecture("s", ()), name) for name in names)]
@@ -47,7 +47,8 @@ def in_turn(proposals: Iterable[Proposal]) -> Iterator[Proposal]:
     """
     queues: dict[str, list[Proposal]] = {}
     for proposal in proposals:
-        queues.setdefault("search" if proposal.by.startswith("search ") else proposal.by, []).append(proposal)
+        one = "search" if proposal.by.startswith("search ") else {"largest": "size"}.get(proposal.by, proposal.by)
+        queues.setdefault(one, []).append(proposal)
     yield from queues.pop(EARLIER, [])
     yield from (proposal for turn in zip_longest(*queues.values()) for proposal in turn if proposal is not None)
 
