@@ -208,6 +208,15 @@ def rank_correlation(a: Sequence[float], b: Sequence[float], kind: str = "spearm
 # Work that is not repeated, and its data
 
 
+def without_folders(result: dict[str, Any]) -> dict[str, Any]:
+    """A find's result without the places where its run and page lay, which are nobody's concern.
+
+    >>> without_folders({"run": "here/a", "page": "here/a/report.html", "seed": 3})
+    {'seed': 3}
+    """
+    return {key: value for key, value in result.items() if key not in ("run", "page")}
+
+
 class KeptRows:
     """Rows of a benchmark by name, in a file (.json or .json.gz) that outlives the run folders they came from."""
 

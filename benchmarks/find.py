@@ -37,7 +37,7 @@ import torch
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 
-from _shared import Flags, KeptRows, code_digest, machine, mean_interval, save, shrunk, spread, states
+from _shared import Flags, KeptRows, code_digest, machine, mean_interval, save, shrunk, spread, states, without_folders
 from nasight.compute import process_pool
 from nasight.data import Dataset, load
 from nasight.errors import RunError
@@ -199,7 +199,7 @@ def found(data: Dataset, seed: int, budget: float | None, folder: Path, workers:
             "recipe": result["recipe"], "epochs": result["epochs"], "examples": result["examples"], "seed": seed,
             "seconds": result["seconds"], "size": result["target"]["size"], "code": code,
             "choosing": used.get("propose", 0.0) + used.get("race", 0.0) or 2.0, "workers": workers,
-            "machine": machine(), "result": result,
+            "machine": machine(), "result": without_folders(result),
         },
     }  # fmt: skip
 

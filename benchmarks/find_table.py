@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from _shared import Flags, KeptRows, code_digest, machine, mean_interval, save, spread, states
+from _shared import Flags, KeptRows, code_digest, machine, mean_interval, save, spread, states, without_folders
 from nasight.spaces import load as load_space
 from nasight.studies import find
 from nasight.studies.finding import Point, best_point
@@ -52,7 +52,7 @@ def found(place: Path, given: Namespace, seed: int, limit: float | None) -> dict
         given.data, space="nasbench201", target="paper", max_params=most, seed=seed, workers=given.workers, out=place,
         data_folder=given.data_folder, overwrite=True, **how,
     )  # fmt: skip
-    return {"result": answer.result, "code": code, "machine": machine()}
+    return {"result": without_folders(answer.result), "code": code, "machine": machine()}
 
 
 def front(result: dict[str, Any], limit: float, *, controls: bool) -> str | None:
