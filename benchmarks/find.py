@@ -225,23 +225,23 @@ def one(
         settings = {"size": size, "trainings": work, "request": request}
         chooser = Chooser(space, data, about["choosing"], seed, settings, workers)
         for way in ways:
-            if way in row:
-                continue
-            start = time.monotonic()
-            chosen = chooser.choose(way, place / way)
-            took = time.monotonic() - start
-            seeds = answer_seeds(seed, number=len(row["find: its winner"]["accuracies"]))
-            asked = [replace(request, architecture=chosen, seed=s) for s in seeds]
-            with process_pool(workers) as pool:
-                outcomes: list[Outcome | None] = list(pool.map(work, asked))
-            ended = [o for o in outcomes if o is not None]
-            row[way] = {
-                "architecture": chosen, "seconds": took,
-                "accuracies": [None if o is None else round(o.accuracy, 4) for o in outcomes],
-                "training": fmean(o.seconds for o in ended) if ended else None, "code": code_digest(),
-            }  # fmt: skip
-            rows.put(place.name, row)
+            if way not in row:
+                start = time.monotonic()
+                chosen = chooser.choose(way, place / way)
+                row[way] = {"architecture": chosen, "seconds": time.monotonic() - start, "code": code_digest()}
+                rows.put(place.name, row)
+        left = [way for way in ways if "accuracies" not in row[way]]
+        seeds = answer_seeds(seed, number=len(row["find: its winner"]["accuracies"]))
+        asked = [replace(request, architecture=row[way]["architecture"], seed=s) for way in left for s in seeds]
+        with process_pool(workers) as pool:
+            trained: list[Outcome | None] = list(pool.map(work, asked))
+        for way, at in zip(left, range(0, len(trained), len(seeds)), strict=True):
+            outcomes = trained[at : at + len(seeds)]
+            ended = [o.seconds for o in outcomes if o is not None]
+            row[way]["accuracies"] = [None if o is None else round(o.accuracy, 4) for o in outcomes]
+            row[way]["training"] = fmean(ended) if ended else None
             print(f"{place.name}: {way} {row[way]['accuracies']}", file=sys.stderr, flush=True)
+        rows.put(place.name, row)
     return row
 
 
