@@ -2,8 +2,8 @@
 
     python benchmarks/search_nasbench201.py --controls --data-folder DATA
 
-searches CIFAR-10 with DARTS, PC-DARTS and P-DARTS and their GAEA twins, eight seeds that chose nothing (100 to 107),
-one process per core. Each search is a run folder, so that an interrupted benchmark resumes where it stopped. Its
+searches CIFAR-10 with DARTS, PC-DARTS, P-DARTS and SNAS and their GAEA twins, eight seeds that chose nothing (100 to
+107), one process per core. Each search is a run folder, so that an interrupted benchmark resumes where it stopped. Its
 figures are kept in search_runs.json.gz beside the result: what was searched once is not searched again, by none of the
 commands below.
 The proxy was chosen by its cost alone: one cell per stage, 8 channels, images of 16 x 16, 3,000 of them, 16 epochs,
@@ -16,14 +16,14 @@ time of that row. Further reports: other data, the preset `small`, all methods.
 
     python benchmarks/search_nasbench201.py --data fashion-mnist --methods mixtures --data-folder DATA \\
         --out benchmarks/results/search_fashion.json.gz
-    python benchmarks/search_nasbench201.py --proxy small --methods mixtures,p-darts --controls --data-folder DATA \\
-        --out benchmarks/results/search_small.json.gz
+    python benchmarks/search_nasbench201.py --proxy small --methods mixtures,p-darts,snas --controls \\
+        --data-folder DATA --out benchmarks/results/search_small.json.gz
     python benchmarks/search_nasbench201.py --methods all --data-folder DATA \\
         --out benchmarks/results/table_runs.json.gz
 
 `--methods mixtures` stands for DARTS and PC-DARTS and their GAEA twins, ERM and bilevel, `joint` for the same four with
-one step for both, `p-darts` for P-DARTS and its twin, and `all` for every row of the method table; the last two have
-the default objective of each row on this space.
+one step for both, `p-darts` and `snas` for P-DARTS and SNAS and their twins, and `all` for every row of the method
+table; the last three have the default objective of each row on this space.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ from nasight.data import load as load_data
 from nasight.errors import RequestError
 from nasight.kernels import score
 from nasight.searching import METHODS as TABLE
-from nasight.searching import resolve
-from nasight.spaces import load
+from nasight.searching import Method, resolve
+from nasight.spaces import Space, load
 from nasight.tables import Table
 from nasight.tables import load as load_table
 
@@ -61,7 +61,7 @@ QUICK = {**PROXY, "size": {"channels": 4, "cells": 1}, "examples": 200, "resolut
 PROXIES = {"minute": PROXY, "small": SMALL, "quick": QUICK}
 COLUMNS = ("c10_test200", "c100_test200", "in16_test200")
 MIXTURES = ("darts", "gaea-darts", "pc-darts", "gaea-pc-darts")
-PROGRESSIVE = ("p-darts", "gaea-p-darts")
+TWINS = {name: (name, f"gaea-{name}") for name in ("p-darts", "snas")}
 # Rows that differ by how a gradient is estimated.
 ESTIMATORS = tuple(tuple(f"{twin}gdas{kind}" for kind in ("", "-drawn", "-straight")) for twin in ("", "gaea-"))
 SCORED_AT_ONCE = 10  # cells, between two looks at the clock
@@ -224,14 +224,19 @@ def markdown(
     return "\n".join(lines)
 
 
+def usual(row: Method, space: Space) -> tuple[str, str]:
+    """A row of the method table with its default objective on this space."""
+    return row.name, resolve(row, space, data="cifar-10").objective
+
+
 def wanted_rows(text: str) -> list[tuple[str, str]]:
     """(method, objective) of every row that `--methods` asks for."""
     space = load("nasbench201", none=False)
     groups = {
         "mixtures": [(name, objective) for name in MIXTURES for objective in ("erm", "bilevel")],
         "joint": [(name, "erm-joint") for name in MIXTURES],
-        "p-darts": [(name, resolve(TABLE[name], space, data="cifar-10").objective) for name in PROGRESSIVE],
-        "all": [(row.name, resolve(row, space, data="cifar-10").objective) for row in TABLE.values()],
+        **{group: [usual(TABLE[name], space) for name in names] for group, names in TWINS.items()},
+        "all": [usual(row, space) for row in TABLE.values()],
     }
     found = [row for word in text.split(",") for row in groups.get(word) or [(*word.split(":"),)]]
     return list(dict.fromkeys((method, objective) for method, objective in found))
@@ -271,7 +276,9 @@ def main() -> None:
     flags = Flags(__doc__, "search_fresh", seeds=8, data="data sets and nasbench201.csv.gz", work="runs/nasbench201")
     flags.add_argument("--data", default="cifar-10", help="names, joined by commas (default cifar-10)")
     flags.add_argument(
-        "--methods", default="mixtures,joint,p-darts", help="method:objective, or one of these names, joined by commas"
+        "--methods",
+        default="mixtures,joint,p-darts,snas",
+        help="method:objective, or one of these names, joined by commas",
     )
     flags.add_argument("--proxy", choices=sorted(PROXIES), default="minute")
     flags.add_argument("--workers", type=int, default=None)
