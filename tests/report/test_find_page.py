@@ -6,6 +6,7 @@ import json
 import re
 from html import unescape
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -15,6 +16,7 @@ from chromium import Browser
 from made_find import RUNGS, made_find
 from scipy.stats import kendalltau
 
+import nasight
 from nasight import Choice
 from nasight.errors import RequestError
 from nasight.report import page
@@ -23,6 +25,7 @@ from nasight.report.finding.answer import dots_svg, interval_svg
 from nasight.runs import read_json, write_json
 from nasight.spaces import load
 from nasight.studies.finding import Answer, find_page
+from nasight.studies.finding._journal import Journal
 from nasight.studies.finding._used import used_seconds
 
 DRAWN = "[...document.querySelectorAll('.chart')].every((c) => c.querySelector('.main-svg'))"
@@ -373,6 +376,39 @@ def test_a_file_that_the_folder_names_is_not_run(tmp_path: Path) -> None:
     write_json(tmp_path / "find" / "run.json", about)
     find_page(tmp_path / "find")
     assert not (tmp_path / "sprung").exists()
+
+
+ASKED: dict[str, Any] = {
+    "space": load("nasbench201", none=True), "shares": "race=0.5", "max_params": "90k", "level": 0.9, "workers": 1,
+    "precision": "bf16", "class_weights": "balanced", "metric": "balanced accuracy", "augment": "shift=1",
+    "target": "small", "method": "darts", "seed": 3, "trainings": 40, "epochs": 2,
+}  # fmt: skip
+
+
+def begun(out: Path, **asked: Any) -> dict[str, Any]:
+    """What run.json has of a find that is stopped before its first training."""
+
+    def stop(event: str, values: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        nasight.find(asked.pop("data", "digits"), **asked, out=out, progress=stop)
+    about: dict[str, Any] = read_json(out / "run.json")
+    return about
+
+
+def test_the_call_on_the_page_asks_for_all_that_was_asked_for(tmp_path: Path) -> None:
+    first, answer, calls = begun(tmp_path / "first", **ASKED), made_find(tmp_path / "find"), dict[str, Any]()
+    kept = {name: first[name] for name in ("settings", "own")}
+    write_json(answer.path / "run.json", read_json(answer.path / "run.json") | kept)
+    Journal(answer.path).put("budget 0", first["budget"])
+    command = re.search(r'<pre id="command">(.*?)</pre>', find_page(answer.path).read_text(), re.DOTALL)
+    assert command is not None
+    as_written = SimpleNamespace(find=lambda data, **given: calls.update(given, data=data), spaces=nasight.spaces)
+    exec(unescape(command[1]).removeprefix("import nasight\n"), {"nasight": as_written})
+    assert calls.pop("out") == str(answer.path)
+    again = begun(tmp_path / "again", **calls)
+    assert {name: again[name] for name in (*kept, "budget")} == {**kept, "budget": first["budget"]}
 
 
 def test_a_damaged_or_unfinished_find_is_one_sentence(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from nasight.compute._device import (
     to_device,
     to_host,
 )
-from nasight.compute._executors import cores, map_resumable, process_pool, worker_count
+from nasight.compute._executors import cores, map_resumable, process_pool, spread, worker_count
 from nasight.compute._packed import shipped
 from nasight.compute._precision import LossScale, autocast, check_precision
 from nasight.compute._ranks import ALONE, Poll, Ranks, by_itself, current_ranks, end_rank, everywhere, world
@@ -54,6 +54,7 @@ __all__ = [
     "process_pool",
     "resumed_device",
     "shipped",
+    "spread",
     "synchronize",
     "to_device",
     "to_host",

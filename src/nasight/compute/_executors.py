@@ -56,7 +56,7 @@ def map_resumable(
             on_result(item, result)
 
     if executor is not None:
-        _spread(function, todo, executor, arrived)
+        spread(function, todo, executor, arrived)
     elif workers == 1:
         for item in todo:
             arrived(item, function(item))
@@ -64,7 +64,7 @@ def map_resumable(
         # Before processes start: work that cannot be sent is refused.
         packed(function)
         with process_pool(workers) as own:
-            _spread(function, todo, own, arrived)
+            spread(function, todo, own, arrived)
     return [results[item] for item in order]
 
 
@@ -75,12 +75,16 @@ def worker_count(items: int, workers: int | None = None) -> int:
     return max(1, min(workers or cores(), items))
 
 
-def _spread(
+def spread(
     function: Callable[[Item], Result],
-    items: list[Item],
+    items: Iterable[Item],
     executor: Executor,
-    arrived: Callable[[Item, Result], None],
+    arrived: Callable[[Item, Result], object],
 ) -> None:
+    """`function` of every item in the executor's processes; `arrived(item, result)` is called here for each.
+
+    The first error cancels what has not begun and is raised.
+    """
     with shipped(function, executor) as call:
         futures = {executor.submit(call, item): item for item in items}
         try:

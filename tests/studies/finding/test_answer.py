@@ -4,7 +4,7 @@ import pytest
 from nasight.errors import RequestError
 from nasight.studies.finding import Outcome, Point, difference
 from nasight.studies.finding._answer import front
-from nasight.studies.finding._answering import rows_vary
+from nasight.studies.finding._result import rows_vary
 
 
 def simulated(

@@ -17,7 +17,7 @@ from nasight.studies.finding._budget import Budget
 from nasight.studies.finding._journal import Journal
 from nasight.studies.finding._leg import Leg
 from nasight.studies.finding._planning import FEWEST_PLACES, FRONT_PLACES, PER_TRAINING, SHARES, waves
-from nasight.studies.finding._propose import largest
+from nasight.studies.finding._proposers import largest
 from nasight.studies.finding._work import Recipe, Request
 
 ROW = 2e-4
@@ -31,8 +31,8 @@ def leg_of(folder: Path, budget: float, rows: int, speed: Speed, *, longer: bool
     target = "paper" if longer else None
     space = SimpleNamespace(reference="reference", format=str)
     context = SimpleNamespace(
-        s=SimpleNamespace(seed=0, all_shares=SHARES, target=target), journal=journal, space=space, seen=[], count=2,
-        data=SimpleNamespace(train_y=torch.zeros(rows)), clock=lambda: 0.0, allowed=lambda arch: True,
+        settings=SimpleNamespace(seed=0, all_shares=SHARES, target=target), journal=journal, space=space, seen=[],
+        count=2, data=SimpleNamespace(train_y=torch.zeros(rows)), clock=lambda: 0.0, allowed=lambda arch: True,
     )  # fmt: skip
     found = Leg(cast(Any, context), 0, Budget(budget), None)
     last = FRONT_PLACES if longer else FEWEST_PLACES
@@ -55,7 +55,7 @@ class OnPaper:
         found: Plan = self.leg.plan
         request = Request(name, "space", found.rungs[rung], 0, Recipe(), examples=found.rows(rung), validation=0.25)
         outcome = Outcome({"l": 90.0, "o": 80.0, "r": 70.0}[name[0]], seconds=self.seconds(name, rung))
-        self.leg.f.seen.append((request, outcome))
+        self.leg.context.seen.append((request, outcome))
         return outcome
 
     def run(self) -> list[int]:
@@ -88,7 +88,7 @@ class OnPaper:
 
     def spend(self, seconds: float) -> None:
         self.clock += seconds
-        self.leg.f.clock = lambda: self.clock  # type: ignore[method-assign, assignment, return-value]
+        self.leg.context.clock = lambda: self.clock  # type: ignore[method-assign, assignment, return-value]
 
 
 @pytest.mark.parametrize("leaders", [1.0, 1.3, 1.6])

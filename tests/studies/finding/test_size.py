@@ -30,7 +30,7 @@ def context(target: str | None = None, max_params: int | None = None) -> Any:
     space = load("nasbench201")
     limits = SimpleNamespace(target=target, max_params=max_params, max_latency=None)
     data = SimpleNamespace(inputs=(3, 32, 32), n_classes=10)
-    return SimpleNamespace(space=space, s=limits, data=data, trainings=SimpleNamespace(space=lambda key: space))
+    return SimpleNamespace(space=space, settings=limits, data=data, trainings=SimpleNamespace(space=lambda key: space))
 
 
 def costing(*seconds: float) -> Callable[[Mapping[str, int]], float]:

@@ -19,7 +19,7 @@ from nasight.spaces import FixedSpace, ModuleSpace, PlainSpace, Space
 from nasight.spaces import load as load_space
 from nasight.studies.finding._journal import Journal
 from nasight.studies.finding._names import OWN, PLAIN, SPACE
-from nasight.studies.finding._propose import PATIENCE
+from nasight.studies.finding._proposers import PATIENCE
 from nasight.studies.finding._race import Outcome
 from nasight.studies.finding._settings import FindSettings
 from nasight.studies.finding._work import BOOSTING, Request, Trainings, read_architecture, shared
@@ -49,7 +49,7 @@ class Context:
         self.own, self.sent = own or OwnParts(), sent
         """`sent` is for an executor on other machines: where they find the data."""
         self.task = data.task.with_own(self.own.loss, self.own.metric)
-        self.folder, self.journal, self.s, self.space, self.data = folder, journal, settings, space, data
+        self.folder, self.journal, self.settings, self.space, self.data = folder, journal, settings, space, data
         self.executor, self.tell = executor, progress or silent
         self.clock = Clock(journal, began)
         whole = space
@@ -81,7 +81,7 @@ class Context:
     @property
     def limit_size(self) -> dict[str, int]:
         """The size at which parameters are counted: that of the later training, or of the find's own."""
-        size = None if self.s.target is None else self.space.train_size(self.s.target)
+        size = None if self.settings.target is None else self.space.train_size(self.settings.target)
         return dict(size or self.size)
 
     def open(self, stack: ExitStack) -> None:
@@ -89,19 +89,19 @@ class Context:
         stack.enter_context(self.folder.writing())
         self.journal.read()  # what another process has written until it gave the lock away
         data = self.sent or stack.enter_context(shared(self.data))
-        s = self.s
+        s = self.settings
         self.trainings = Trainings(
             self.spaces, data, device=s.device, own=self.own, class_weights=s.class_weights, precision=s.precision
         )
         self.searches = Searches(self.searched, data, self.own)
         executor = self.executor
         # A model that is no file's cannot be sent to other processes.
-        here = isinstance(self.spaces[SPACE], ModuleSpace) or (OWN in self.spaces and self.s.baseline == "given")
+        here = isinstance(self.spaces[SPACE], ModuleSpace) or (OWN in self.spaces and self.settings.baseline == "given")
         here = here or not self.own.sendable
-        if executor is None and self.s.workers > 1 and not here:
-            executor = stack.enter_context(process_pool(self.s.workers))
+        if executor is None and self.settings.workers > 1 and not here:
+            executor = stack.enter_context(process_pool(self.settings.workers))
         self.workers = Workers(executor, self.trainings, self.journal, self.clock, self._told)
-        self.count = self.s.workers if executor is not None else 1
+        self.count = self.settings.workers if executor is not None else 1
 
     def _told(self, request: Request, outcome: Outcome | None) -> None:
         accuracy = None if outcome is None else outcome.accuracy
@@ -134,19 +134,19 @@ class Context:
     def allowed(self, arch: Architecture) -> bool:
         """Whether an architecture is within the limits."""
         if arch not in self.allowed_known:
-            small = self.s.max_params is None or self.counts(arch) <= self.s.max_params
-            fast = self.s.max_latency is None or (small and self.latency(arch) <= self.s.max_latency)
+            small = self.settings.max_params is None or self.counts(arch) <= self.settings.max_params
+            fast = self.settings.max_latency is None or (small and self.latency(arch) <= self.settings.max_latency)
             self.allowed_known[arch] = small and fast
         return self.allowed_known[arch]
 
     @property
     def tries(self) -> int:
         """Draws for each architecture that is wanted: few where each one is timed."""
-        return 200 if self.s.max_latency is None else 5
+        return 200 if self.settings.max_latency is None else 5
 
     @property
     def patience(self) -> int:
-        return PATIENCE if self.s.max_latency is None else 40
+        return PATIENCE if self.settings.max_latency is None else 40
 
     def latency(self, arch: Architecture) -> float:
         """Milliseconds per example; a clock is noisy, so the first measurement is kept."""

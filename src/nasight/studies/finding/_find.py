@@ -33,6 +33,8 @@ from nasight.studies.finding._settings import FindSettings, read_shares, with_te
 
 DEFAULT_SPACES = ("nasbench201", "mlp")
 """For images, and for vectors."""
+LONG = 1_200.0
+"""A budget of so many seconds has time for searches of the size `small`."""
 
 
 @typed
@@ -116,7 +118,6 @@ def find(
     data = with_label(data, label, task)
     loaded, found, name, options = data_and_space(data, space, target, data_folder)
     dataset, sent = with_test_part(loaded), _sent(loaded, executor)
-    preset = "small" if limit.seconds is None or limit.seconds >= 1_200 else "tiny"
     if target is not None and found.train_size(target) is None:
         raise RequestError(f"space {found.name!r} has no preset {target!r} to train for later")
     row = method_row(method or default_method(found))
@@ -131,7 +132,7 @@ def find(
         method=row.name,
         seed=seed,
         size=found.train_size("tiny") or found.size(),
-        search_size=dict(found.search_sizes.get(preset, {})),
+        search_size=search_size(found, limit),
         target=target,
         baseline=baseline if isinstance(baseline, str) else None if baseline is None else "given",
         max_params=read_count(max_params) if isinstance(max_params, str) else max_params,
@@ -155,8 +156,8 @@ def find(
     journal = Journal(folder.path)
     journal.put("budget 0", asdict(limit))
     try:
-        f = Context(folder, journal, settings, found, dataset, baseline, executor, progress, own, sent, began)
-        return run_find(f)
+        context = Context(folder, journal, settings, found, dataset, baseline, executor, progress, own, sent, began)
+        return run_find(context)
     except RequestError:
         if not any(key.startswith("training ") for key in journal):
             # Nothing was trained: there is nothing to resume.
@@ -186,6 +187,12 @@ def _check_numbers(workers: int | None, level: float, epochs: int | None, limit:
         raise RequestError("epochs go with a budget in trainings: a budget of time decides how long trainings are")
 
 
+def search_size(space: Space, limit: Budget) -> dict[str, int]:
+    """The size of the proposing searches."""
+    preset = "small" if limit.seconds is None or limit.seconds >= LONG else "tiny"
+    return dict(space.search_sizes.get(preset, {}))
+
+
 def default_method(space: Space) -> str:
     """The method of the proposing searches where none is named."""
     return "gaea-pc-darts" if space.partial_channels and space.edge_weights else "gaea-darts"
@@ -212,13 +219,22 @@ def resume_find(
     own: OwnParts | None = None,
     device: str | None = None,
 ) -> Answer:
-    """Go on with a find that was interrupted; with a budget such as "+20m" it, or one that has ended, gets more time.
+    """Resume a find that was interrupted, or give a find more time.
 
-    `trainings` are further ones, in place of time.
+    Code in a file is named again, as "FILE.py:NAME": a folder alone does not make it run.
 
-    A find with a model, arrays or functions of your own needs them again, as `space`, `baseline`, `data` and `own`.
-    Code in a file is named again too, as "FILE.py:NAME": a folder alone does not make it run. It goes on on the device
-    that it began on, or on `device`, with as many processes as before, or with `workers`.
+    Parameters
+    ----------
+    out : the folder of the find.
+    budget : more time, such as "+20m", for a find that was interrupted or has ended.
+    trainings : more trainings, in place of time.
+    space, baseline, data : a model, a network or arrays of your own, as `find` had them.
+    workers : processes that train at once; as many as before.
+    executor : where trainings go in place of own processes.
+    data_folder : the folder of the data sets that have names.
+    progress : called with the name of an event and its values, as in `find`.
+    own : the functions of your own that the find began with.
+    device : another device than the one it began on.
     """
     began = time.monotonic()
     if workers is not None and workers < 1:
@@ -254,8 +270,8 @@ def resume_find(
     dataset, sent = with_test_part(loaded), _sent(loaded, executor)
     own = (own or OwnParts()).again(about, f"the find in {folder.path}")
     compared = settings.baseline if baseline is None or isinstance(baseline, str) else baseline
-    f = Context(folder, journal, settings, found, dataset, compared, executor, progress, own, sent, began)
-    return run_find(f, more)
+    context = Context(folder, journal, settings, found, dataset, compared, executor, progress, own, sent, began)
+    return run_find(context, more)
 
 
 def _read_again(folder: RunFolder, space: Space | None) -> Answer:

@@ -32,14 +32,14 @@ NOTHING = Budget()
 """In place of a budget that was too small."""
 
 
-def run_find(f: Context, more: Budget | None = None) -> Answer:
+def run_find(context: Context, more: Budget | None = None) -> Answer:
     """All legs, and the result of the last one, with `more` time or trainings; what an interrupt leaves is resumed."""
     try:
-        return _run(f, more)
+        return _run(context, more)
     except KeyboardInterrupt:
-        code = {"--space": f.s.space, "--baseline": f.s.baseline}
+        code = {"--space": context.settings.space, "--baseline": context.settings.baseline}
         named = "".join(f" {flag} {quote(str(value))}" for flag, value in code.items() if is_code(value))
-        where = quote(str(f.folder.path))
+        where = quote(str(context.folder.path))
         raise Interrupted(f"stopped; resume with: nasight find --resume {where}{named}") from None
 
 
@@ -69,47 +69,53 @@ def add_budget(journal: Journal, more: Budget) -> None:
         journal.put(f"budget {last + 1}", asdict(more))
 
 
-def _run(f: Context, more: Budget | None) -> Answer:
+def _run(context: Context, more: Budget | None) -> Answer:
     with ExitStack() as stack:
-        f.open(stack)
+        context.open(stack)
         if more is not None:
-            add_budget(f.journal, more)
+            add_budget(context.journal, more)
         previous: LegResult | None = None
         leg = 0
-        while f"budget {leg}" in f.journal:
-            budget = Budget(**f.journal[f"budget {leg}"])
+        while f"budget {leg}" in context.journal:
+            budget = Budget(**context.journal[f"budget {leg}"])
             if budget != NOTHING:
-                previous = _leg(f, leg, budget, previous)
+                previous = _leg(context, leg, budget, previous)
             leg += 1
         if previous is None:
-            raise RequestError(f"the find in {f.folder.path} never had a budget that was enough")
-        _write_model(f, previous.result)
-        result = {**previous.result, "page": str(f.folder.path / "report.html"), "seconds": round(f.clock(), 2)}
-        f.folder.write_result(result)
-        find_page(Answer(f.folder.path), space=f.space)
-        f.tell("answer", result)
-    own = f.trainings.space(str(previous.result["taken_from"]))
-    return Answer(f.folder.path, space=own if isinstance(own, ModuleSpace | FixedSpace) else None)
+            raise RequestError(f"the find in {context.folder.path} never had a budget that was enough")
+        _write_model(context, previous.result)
+        result = {
+            **previous.result,
+            "page": str(context.folder.path / "report.html"),
+            "seconds": round(context.clock(), 2),
+        }
+        context.folder.write_result(result)
+        find_page(Answer(context.folder.path), space=context.space)
+        context.tell("answer", result)
+    own = context.trainings.space(str(previous.result["taken_from"]))
+    return Answer(context.folder.path, space=own if isinstance(own, ModuleSpace | FixedSpace) else None)
 
 
-def _leg(f: Context, number: int, budget: Budget, previous: LegResult | None) -> LegResult:
+def _leg(context: Context, number: int, budget: Budget, previous: LegResult | None) -> LegResult:
     """One leg; of one that was done before nothing is told again."""
-    tell, done = f.tell, f"done {number}"
-    if done in f.journal:
-        f.tell = silent
+    tell, done = context.tell, f"done {number}"
+    if done in context.journal:
+        context.tell = silent
     try:
-        found = run_leg(Leg(f, number, budget, previous))
+        found = run_leg(Leg(context, number, budget, previous))
     except TooSmall:
-        f.journal.put(f"budget {number}", asdict(NOTHING))
+        context.journal.put(f"budget {number}", asdict(NOTHING))
         raise
     finally:
-        f.tell = tell
-    f.journal.decide(done, lambda: True)
+        context.tell = tell
+    context.journal.decide(done, lambda: True)
     return found
 
 
-def _write_model(f: Context, result: Mapping[str, Any]) -> None:
+def _write_model(context: Context, result: Mapping[str, Any]) -> None:
     """The network that the answer says to take, for `predict`."""
     key = str(result["taken_from"])
-    space = f.trainings.space(key)
-    write_model(f.folder.path / "model", trained_model(f.folder.path / result["trained"], f.data, space=space))
+    space = context.trainings.space(key)
+    write_model(
+        context.folder.path / "model", trained_model(context.folder.path / result["trained"], context.data, space=space)
+    )

@@ -27,7 +27,7 @@ from nasight.studies.finding._planning import (
     taught_rows,
     waves,
 )
-from nasight.studies.finding._propose import Proposal, at_random, in_turn
+from nasight.studies.finding._proposers import Proposal, at_random, in_turn
 from nasight.studies.finding._race import Candidate, Race
 from nasight.studies.finding._speed import expected_seconds
 from nasight.studies.finding._work import BOOSTING, Recipe, Request, read_architecture
@@ -60,10 +60,11 @@ class Leg:
     """One budget's worth of a find."""
 
     def __init__(self, context: Context, number: int, budget: Budget, previous: LegResult | None) -> None:
-        self.f, self.s, self.number, self.budget, self.previous = context, context.s, number, budget, previous
-        self.journal, self.space, self.data = context.journal, context.space, context.data
+        self.context, self.number, self.budget, self.previous = context, number, budget, previous
+        self.settings, self.journal = context.settings, context.journal
+        self.space, self.data = context.space, context.data
         self.began = float(self.journal.decide(f"began {number}", lambda: round(context.clock(), 3)))
-        self.seed = leg_seed(self.s.seed, number)
+        self.seed = leg_seed(self.settings.seed, number)
         self.plan: Plan
         self.recipe: Recipe
         self.tried: list[tuple[Recipe, float | None]]
@@ -78,9 +79,14 @@ class Leg:
         return 0 if self.data.test_y is None else len(self.data.test_y)
 
     @property
+    def speed(self) -> Speed:
+        """What was measured on this machine before the plan was made."""
+        return Speed(**self.journal[f"speed {self.number}"])
+
+    @property
     def longer_is_meant(self) -> bool:
         """Whether there is a target that the budget does not reach."""
-        return self.s.target is not None and self.epochs is None
+        return self.settings.target is not None and self.epochs is None
 
     def read(self, text: str) -> Architecture:
         return read_architecture(self.space, text)
@@ -89,13 +95,13 @@ class Leg:
         """Seconds of the budget that are left; without a clock always enough."""
         if self.budget.seconds is None:
             return math.inf
-        return self.began + self.budget.seconds - self.f.clock()
+        return self.began + self.budget.seconds - self.context.clock()
 
     def decide(self, key: str, value: Callable[[], Any]) -> Any:
         return self.journal.decide(f"{key} {self.number}", value)
 
     def tell_stage(self, name: str) -> None:
-        self.f.tell("stage", {"stage": name, "left": self.left(), "seconds": self.plan.seconds.get(name)})
+        self.context.tell("stage", {"stage": name, "left": self.left(), "seconds": self.plan.seconds.get(name)})
 
     def request(
         self,
@@ -109,7 +115,7 @@ class Leg:
         final: bool = False,
     ) -> Request:
         """A training with the rows of a rung, or with all that the plan has."""
-        sizes = tuple(sorted(self.f.size.items())) if key == SPACE else ()
+        sizes = tuple(sorted(self.context.size.items())) if key == SPACE else ()
         plan = getattr(self, "plan", None)
         examples = None if plan is None else plan.examples if rung is None else plan.rows(rung)
         place = None
@@ -119,7 +125,7 @@ class Leg:
             name = f"{self.number}-{key}-{sha256(architecture.encode()).hexdigest()[:10]}-{epochs}-{seed}"
             # Trainings of a rung have its rows, and those of the recipe a rate of their own.
             tried = "" if final else f"-{examples}-{recipe.lr:g}-{recipe.weight_decay:g}-{recipe.augmentation}"
-            place = str(self.f.folder.path / "trainings" / (name + tried.replace(" ", "-")))
+            place = str(self.context.folder.path / "trainings" / (name + tried.replace(" ", "-")))
         return Request(
             architecture,
             key,
@@ -129,34 +135,34 @@ class Leg:
             examples=examples,
             validation="test" if final else JUDGE_SHARE if plan is None else plan.judge_share,
             size=sizes,
-            batch_size=self.s.batch_size,
+            batch_size=self.settings.batch_size,
             place=place,
         )
 
     def _is_long(self, rung: int) -> bool:
         """Whether a kill in a training of this rung would cost much; only if some have shown how long they take."""
-        return bool(self.f.seen) and self.rung_seconds(rung) > KEPT_SECONDS
+        return bool(self.context.seen) and self.rung_seconds(rung) > KEPT_SECONDS
 
     def reference(self) -> str:
         """The architecture a person would take, or, where it is over a limit, the largest of some within it.
 
         All legs of a find have the same one.
         """
-        if self.f.allowed(self.space.reference):
+        if self.context.allowed(self.space.reference):
             return self.space.format(self.space.reference)
-        chance = generator_for(leg_seed(self.s.seed), "reference")
-        drawn = at_random(self.space, self.f.allowed, 20, chance, self.f.tries)
-        light = [Proposal(a, "lightest") for a in self.space.lightest() if self.f.allowed(a)]
+        chance = generator_for(leg_seed(self.settings.seed), "reference")
+        drawn = at_random(self.space, self.context.allowed, 20, chance, self.context.tries)
+        light = [Proposal(a, "lightest") for a in self.space.lightest() if self.context.allowed(a)]
         if not drawn and not light:
             raise RequestError("no architecture of this space was found within the limits")
-        return self.space.format(max((*drawn, *light), key=lambda p: self.f.counts(p.architecture)).architecture)
+        return self.space.format(max((*drawn, *light), key=lambda p: self.context.counts(p.architecture)).architecture)
 
     def timing(self) -> float:
         """Seconds that it takes to time an architecture."""
 
         def measure() -> float:
-            space = self.f.trainings.space(SPACE)
-            latency = Latency(space, self.data.inputs, self.data.n_classes, self.f.limit_size)
+            space = self.context.trainings.space(SPACE)
+            latency = Latency(space, self.data.inputs, self.data.n_classes, self.context.limit_size)
             start = time.perf_counter()
             latency(space.reference)
             return round(time.perf_counter() - start, 4)
@@ -166,17 +172,17 @@ class Leg:
     def candidate(self, key: str, architecture: str, by: str, *, control: bool = False) -> Candidate:
         name = architecture if key == SPACE else f"{key}:"
         latency = None
-        if self.s.max_latency is not None and key == SPACE:
-            latency = self.f.latency(self.read(architecture))
-        parameters = self.f.parameters(key, architecture)
+        if self.settings.max_latency is not None and key == SPACE:
+            latency = self.context.latency(self.read(architecture))
+        parameters = self.context.parameters(key, architecture)
         return Candidate(name, by, parameters, latency, control, seeded=key != BOOSTING)
 
     def affordable(self, race: Race, rung: int) -> int:
         """How many candidates a rung has time for: what is left until the answer's share, divided between rungs."""
-        planned, count = self.plan.places[rung], self.f.count
+        planned, count = self.plan.places[rung], self.context.count
         if self.budget.seconds is None:
             return planned
-        speed = Speed(**self.journal[f"speed {self.number}"])
+        speed = self.speed
         beside = [math.ceil(speed.controls * (race.seeds if i == 0 else 1)) for i in range(len(self.plan.rungs))]
         # Those that go on are often slower than the rest: what they took tells what they will take.
         leaders = [c.architecture for c in race.ranked() if not c.control][:planned]
@@ -206,20 +212,20 @@ class Leg:
             return 0
         time = self.until("race")
         if race.candidates_on(race.rung) >= TOLD_BY and self.plan.epochs > FEWEST_EPOCHS:
-            time += LENT * self.s.all_shares["answer"] * float(self.journal[f"planned {self.number}"])
-        return max(0, int(time / self.rung_seconds(race.rung, away))) * self.f.count
+            time += LENT * self.settings.all_shares["answer"] * float(self.journal[f"planned {self.number}"])
+        return max(0, int(time / self.rung_seconds(race.rung, away))) * self.context.count
 
     def rung_seconds(self, rung: int, among: Sequence[str] = ()) -> float:
         """Seconds of a training on a rung, by those that were seen: of some architectures, or of all."""
         rows = self.passes(self.plan.rungs[rung], self.plan.rows(rung))
         seen = self._seen(among)
         if not seen:
-            return PER_TRAINING + rows * float(self.journal[f"speed {self.number}"]["train"])
+            return PER_TRAINING + rows * self.speed.train
         return expected_seconds(rows, seen)
 
     def until(self, stage: str) -> float:
         """Seconds until this stage should have ended, of those that were left when the plan was made."""
-        shares = self.s.all_shares
+        shares = self.settings.all_shares
         order = list(shares)
         after = sum(shares[name] for name in order[order.index(stage) + 1 :])
         return self.left() - after * float(self.journal[f"planned {self.number}"])
@@ -228,14 +234,14 @@ class Leg:
         """Seconds per row that a training in the searched space learns from once, as they were up to now."""
         seen = self._seen()
         if not seen:
-            return float(self.journal[f"speed {self.number}"]["train"])
+            return self.speed.train
         return sum(seconds for _, seconds in seen) / sum(rows for rows, _ in seen)
 
     def _seen(self, among: Sequence[str] = ()) -> list[tuple[float, float]]:
         """Rows and seconds of the trainings of the race and its recipe: of some architectures, or of all."""
         return [
             (self.passes(r.epochs, r.examples), o.seconds)
-            for r, o in self.f.seen
+            for r, o in self.context.seen
             if r.space == SPACE and not r.final and (not among or r.architecture in among)
         ]
 
@@ -262,4 +268,4 @@ class Leg:
         return list(forms.values())
 
     def tell_proposer(self, what: str) -> None:
-        self.f.tell("proposer", {"what": what, "left": self.left()})
+        self.context.tell("proposer", {"what": what, "left": self.left()})

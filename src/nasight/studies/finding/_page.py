@@ -30,7 +30,8 @@ from nasight.report.finding import (
     proposer_words,
 )
 from nasight.report.sections import ReproduceValues
-from nasight.spaces import Space
+from nasight.spaces import Space, search_options
+from nasight.spaces import names as space_names
 from nasight.studies._deepen import kept
 from nasight.studies._report import NAME, write_page
 from nasight.studies.finding._answer import Answer
@@ -40,10 +41,11 @@ from nasight.studies.finding._race import Agreement, agreement
 from nasight.studies.finding._read import FinishedFind, verdicts
 from nasight.studies.finding._used import STAGES, used_seconds
 
-ASKED = ("space", "method", "baseline", "target", "max_params", "max_latency", "epochs", "seed", "level", "workers")
+ASKED = (
+    "space", "method", "baseline", "target", "shares", "max_params", "max_latency", "epochs", "seed", "level",
+    "workers", "device", "precision", "class_weights", "augment",
+)  # fmt: skip
 """Settings that `find` takes by their names, besides the budget."""
-OWN = {"space": "module", "baseline": "given"}
-"""Settings that stand for what only the user has."""
 
 
 def find_page(answer: Answer | str | Path, *, space: Space | None = None, out: str | Path | None = None) -> Path:
@@ -322,12 +324,30 @@ def _call(find: FinishedFind) -> str:
     """The Python that makes a find again; what only the user has is YOURS."""
     first = find.budgets[0] if find.budgets else {}
     given = {"budget": first.get("seconds"), "trainings": first.get("trainings")}
-    given |= {key: find.settings[key] for key in ASKED} | {"out": str(find.path)}
-    words = [f"{k}={'YOURS' if OWN.get(k) == v else repr(v)}" for k, v in given.items() if v is not None]
-    lines = [f"find({find.settings['data']!r}, {', '.join(words)})"]
-    lines += [f"resume_find({str(find.path)!r}, {_more(budget)})" for budget in find.budgets[1:]]
-    names = "find" if len(lines) == 1 else "find, resume_find"
-    return "\n".join([f"from nasight.studies.finding import {names}", *lines])
+    given |= {key: find.settings.get(key) for key in ASKED} | {"out": str(find.path)}
+    words = {key: repr(value) for key, value in given.items() if value is not None and value != {}}
+    words |= {name: _own_part(value) for name, value in (find.answer.folder.about.get("own") or {}).items()}
+    if find.settings["baseline"] == "given":
+        words["baseline"] = "YOURS"
+    words["space"] = _space_text(find.settings)
+    lines = [f"nasight.find({find.settings['data']!r}, {', '.join(f'{k}={text}' for k, text in words.items())})"]
+    lines += [f"nasight.resume_find({str(find.path)!r}, {_more(budget)})" for budget in find.budgets[1:]]
+    return "\n".join(["import nasight", *lines])
+
+
+def _own_part(name: str) -> str:
+    """A loss, metric, optimizer or augmentation: a name such as "balanced accuracy", or a function of the user's."""
+    return "YOURS" if "." in name else repr(name)
+
+
+def _space_text(settings: Mapping[str, Any]) -> str:
+    name, options = settings["space"], settings["space_options"]
+    if name == "module":
+        return "YOURS"
+    if name not in space_names() or options == search_options(name):
+        return repr(name)
+    words = [repr(name), *(f"{key}={value!r}" for key, value in options.items())]
+    return f"nasight.spaces.load({', '.join(words)})"
 
 
 def _more(budget: Mapping[str, Any]) -> str:

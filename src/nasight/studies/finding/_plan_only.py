@@ -17,8 +17,8 @@ from nasight.data import Dataset, prepare, with_label
 from nasight.errors import RequestError
 from nasight.searching import method_row
 from nasight.spaces import Space
-from nasight.studies.finding._budget import time_text
-from nasight.studies.finding._find import data_and_space, default_method, find
+from nasight.studies.finding._budget import read_budget, time_text
+from nasight.studies.finding._find import data_and_space, default_method, find, search_size
 from nasight.studies.finding._plan import Plan, Speed
 from nasight.studies.finding._settings import with_test_part
 
@@ -112,7 +112,7 @@ def find_plan(
             plan, speed = ready.values["plan"], ready.values["speed"]
         else:
             raise RequestError(f"a budget of {budget!r} has no plan")
-    shared = _shared_weights(loaded, found, method)
+    shared = _shared_weights(loaded, found, method, search_size(found, read_budget(budget, None)))
     return PlannedFind(plan, speed, workers, _read_seconds(with_test_part(loaded)), shared)
 
 
@@ -125,8 +125,8 @@ def _read_seconds(data: Dataset) -> float:
     return (time.perf_counter() - start) / (steps * loader.batch_size)
 
 
-def _shared_weights(data: Dataset, space: Space, method: str | None) -> int:
+def _shared_weights(data: Dataset, space: Space, method: str | None, size: dict[str, int]) -> int:
     relaxation = method_row(method or default_method(space)).relaxation
-    size: dict[str, Any] = dict(space.search_sizes.get("small", {}))
-    supernet = space.supernet(data.inputs, data.n_classes, edges=relaxation.edges, partial=relaxation.partial, **size)
+    shape: dict[str, Any] = {**size, "edges": relaxation.edges, "partial": relaxation.partial}
+    supernet = space.supernet(data.inputs, data.n_classes, **shape)
     return sum(p.numel() for p in supernet.parameters())

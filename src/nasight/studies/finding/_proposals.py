@@ -13,18 +13,18 @@ from nasight.searching import Run, method_row
 from nasight.studies._explain import explain
 from nasight.studies.finding._leg import Leg
 from nasight.studies.finding._names import SPACE
-from nasight.studies.finding._plan import Speed, rung_text
+from nasight.studies.finding._plan import rung_text
 from nasight.studies.finding._planning import FEWEST_PLACES, least_rows, search_length
-from nasight.studies.finding._propose import (
+from nasight.studies.finding._proposers import (
     EARLIER,
     Proposal,
     at_random,
-    close_seconds,
     from_scores,
     from_searches,
     largest,
     of_smaller_sizes,
     rivals,
+    runner_ups,
 )
 from nasight.studies.finding._race import Candidate, Race
 from nasight.studies.finding._workers import SearchRequest
@@ -66,7 +66,7 @@ def _mutated(places: int) -> int:
 
 
 def _proposed(leg: Leg, race: Race) -> list[Candidate]:
-    runs, allowed, counts = _searched(leg), leg.f.allowed, leg.f.counts
+    runs, allowed, counts = _searched(leg), leg.context.allowed, leg.context.counts
     scores = leg.decide("scores", lambda: _scored(leg))
     rivals_found = _open(leg, runs) if runs else []
     places = _places(leg, race)
@@ -76,22 +76,22 @@ def _proposed(leg: Leg, race: Race) -> list[Candidate]:
         found += [Proposal(leg.read(c.architecture), EARLIER) for c in best]
     number = max(2, round(LIKELIEST * places))
     if runs:
-        found += from_searches(leg.space, runs, allowed, number, leg.f.patience)
+        found += from_searches(leg.space, runs, allowed, number, leg.context.patience)
         found += rivals_found[: max(1, round(RIVALS * places))]
-    found += largest(leg.space, allowed, counts, leg.f.patience, leg.s.max_params)
+    found += largest(leg.space, allowed, counts, leg.context.patience, leg.settings.max_params)
     found += from_scores(leg.space, scores, counts, max(1, round(SCORED * places)))
     chance = generator_for(leg.seed, "chance", leg.number)
-    found += at_random(leg.space, allowed, max(1, round(RANDOM * places)), chance, leg.f.tries)
+    found += at_random(leg.space, allowed, max(1, round(RANDOM * places)), chance, leg.context.tries)
     if runs:
         # Last, so that a race of few places has one of every other proposer.
         sizes = [counts(proposal.architecture) for proposal in found]
-        found += of_smaller_sizes(leg.space, runs, allowed, counts, sizes, max(1, number // 4), leg.f.patience)
+        found += of_smaller_sizes(leg.space, runs, allowed, counts, sizes, max(1, number // 4), leg.context.patience)
     return leg.merged(found, places - _mutated(places))
 
 
 def _searched(leg: Leg) -> list[Run]:
-    place = leg.f.folder.path / "searches"
-    row = method_row(leg.s.method)
+    place = leg.context.folder.path / "searches"
+    row = method_row(leg.settings.method)
     epochs, rows = leg.decide("search length", lambda: _search_length(leg))
     requests = [
         SearchRequest(
@@ -100,20 +100,20 @@ def _searched(leg: Leg) -> list[Run]:
                 "method": row.name,
                 "epochs": epochs,
                 "examples": rows,
-                "size": dict(leg.s.search_size),
+                "size": dict(leg.settings.search_size),
                 "seed": leg.seed + k,
                 "threads": 1,
-                "device": leg.s.device,
-                "precision": leg.s.precision,
+                "device": leg.settings.device,
+                "precision": leg.settings.precision,
                 "preset": "tiny",
                 "augment": leg.recipe.words or False,
-                **({} if leg.s.class_weights is None else {"class_weights": leg.s.class_weights}),
+                **({} if leg.settings.class_weights is None else {"class_weights": leg.settings.class_weights}),
             },
         )
         for k in range(leg.plan.searches)
     ]
     leg.tell_proposer(f"{len(requests)} searches of {rung_text(epochs, rows, leg.plan.examples)}")
-    folders = leg.f.workers.search(leg.f.searches, requests)
+    folders = leg.context.workers.search(leg.context.searches, requests)
     runs = [Run(folder, space=leg.space) for folder in folders]
     return [run for run in runs if not run.result.get("unusable")]
 
@@ -123,9 +123,9 @@ def _search_length(leg: Leg) -> tuple[int, int]:
     planned = leg.plan.search_epochs, leg.plan.search_rows or leg.plan.examples
     if leg.budget.seconds is None:
         return planned
-    speed = Speed(**leg.journal[f"speed {leg.number}"])
+    speed = leg.speed
     pace = max(0.5, leg.row_seconds() / speed.train)
-    time = SEARCHED * leg.until("propose") * leg.f.count / leg.plan.searches
+    time = SEARCHED * leg.until("propose") * leg.context.count / leg.plan.searches
     passes = max(0.0, time) / (pace * speed.search)
     least = least_rows(len(leg.data.train_y), leg.data.fewest)
     return search_length(passes, leg.plan.examples, least, 2 * leg.plan.search_epochs)
@@ -141,36 +141,36 @@ def _open(leg: Leg, runs: Sequence[Run]) -> list[Proposal]:
     others = sum(len(d.options) - 1 for d in leg.space.decisions)
     judged = runs if others <= MOST_JUDGED else []
     if leg.budget.seconds is not None:
-        each = (others + 1) * JUDGED_BY * float(leg.journal[f"speed {leg.number}"]["search"])
+        each = (others + 1) * JUDGED_BY * leg.speed.search
         judged = judged[: int(TRUSTED * leg.budget.seconds / each)]
     if not judged:
-        return close_seconds(leg.space, runs[0], leg.f.allowed)
+        return runner_ups(leg.space, runs[0], leg.context.allowed)
     found = list[Proposal]()
     for run in judged:
         try:
-            decisions = explain(run, data=leg.data, examples=JUDGED_BY, device=leg.s.device).decisions
+            decisions = explain(run, data=leg.data, examples=JUDGED_BY, device=leg.settings.device).decisions
         except (RequestError, RunError):
             continue
-        found += rivals(leg.space, decisions, leg.f.allowed, len(decisions))
-        leg.f.clock.keep()
+        found += rivals(leg.space, decisions, leg.context.allowed, len(decisions))
+        leg.context.clock.keep()
     return found
 
 
 def _scored(leg: Leg) -> dict[str, float]:
     number = leg.plan.scored
     if leg.budget.seconds is not None:
-        each = float(leg.journal[f"speed {leg.number}"]["score"])
+        each = leg.speed.score
         left = max(leg.until("propose"), 0.0)
-        number = min(number, int(0.7 * left * leg.f.count / each))
-        if leg.s.max_latency is not None:
+        number = min(number, int(0.7 * left * leg.context.count / each))
+        if leg.settings.max_latency is not None:
             # Every draw is timed, here and alone; with several draws for one that is fast enough.
-            number = min(number, int(TIMED * left / leg.timing() / leg.f.tries))
+            number = min(number, int(TIMED * left / leg.timing() / leg.context.tries))
     generator = generator_for(leg.seed, "scored", leg.number)
-    drawn = at_random(leg.space, leg.f.allowed, number, generator, leg.f.tries)
+    drawn = at_random(leg.space, leg.context.allowed, number, generator, leg.context.tries)
     if not drawn:
         return {}
     leg.tell_proposer(f"{len(drawn)} architectures are scored")
-    executor = leg.f.workers.executor
+    executor = leg.context.workers.executor
     archs = [p.architecture for p in drawn]
     found = score(
         leg.space,
@@ -179,8 +179,8 @@ def _scored(leg: Leg) -> dict[str, float]:
         architectures=archs,
         executor=executor,
         workers=1,
-        device=leg.s.device,
+        device=leg.settings.device,
     )
-    leg.f.clock.keep()
+    leg.context.clock.keep()
     values = zip(found.architectures, found.goodness("naswot"), strict=True)
     return {text: value for text, value in values if text not in found.failed and math.isfinite(value)}

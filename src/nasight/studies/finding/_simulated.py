@@ -9,7 +9,7 @@ import numpy as np
 
 from nasight.searching import Run
 from nasight.studies.finding._plan import SEEDS
-from nasight.studies.finding._propose import from_searches, of_smaller_sizes
+from nasight.studies.finding._proposers import from_searches, of_smaller_sizes
 from nasight.studies.finding._race import Candidate, Entry, Outcome, Race
 from nasight.tables import ClusterSettings, Job, Policy, RaceProblem, Table
 

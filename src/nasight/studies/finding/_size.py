@@ -46,18 +46,18 @@ def sizes(space: Space, target: str | None = None) -> list[dict[str, int]]:
     return found or [space.size()]
 
 
-def choose_size(f: Context, seconds: float, rows: int, measure: Callable[[Mapping[str, int]], float]) -> Size:
+def choose_size(context: Context, seconds: float, rows: int, measure: Callable[[Mapping[str, int]], float]) -> Size:
     """The size for trainings of the answer that may take so many seconds each.
 
     Parameters
     ----------
-    f : the find.
+    context : the find.
     seconds : of one process, for one training.
     rows : that it learns from in an epoch.
     measure : the seconds that one row takes at a size.
     """
-    ladder, target = sizes(f.space, f.s.target), f.s.target
-    wanted = None if target is None else f.space.train_settings[target].get("epochs")
+    ladder, target = sizes(context.space, context.settings.target), context.settings.target
+    wanted = None if target is None else context.space.train_settings[target].get("epochs")
     if wanted is None and len(ladder) == 1:
         return Size(ladder[0])
     first, needed = measure(ladder[0]), min(ENOUGH, wanted or ENOUGH)
@@ -66,30 +66,34 @@ def choose_size(f: Context, seconds: float, rows: int, measure: Callable[[Mappin
     def epochs(step: int) -> float:
         """Those that there is time for; a size for which there surely is none is not measured."""
         if step not in costs:
-            guess = first * max(1.0, _multiply_adds(f, ladder[step]) / _multiply_adds(f, ladder[0]) / EFFICIENT)
+            guess = first * max(
+                1.0, _multiply_adds(context, ladder[step]) / _multiply_adds(context, ladder[0]) / EFFICIENT
+            )
             costs[step] = measure(ladder[step]) if seconds >= needed * rows * guess else guess
         return seconds / (rows * costs[step])
 
-    if wanted is not None and ladder[-1] == f.space.train_size(str(target)) and epochs(len(ladder) - 1) >= wanted:
+    if wanted is not None and ladder[-1] == context.space.train_size(str(target)) and epochs(len(ladder) - 1) >= wanted:
         return Size(ladder[-1], int(wanted))
-    fitting = (step for step in range(len(ladder) - 1, 0, -1) if _within(f, ladder[step]) and epochs(step) >= ENOUGH)
+    fitting = (
+        step for step in range(len(ladder) - 1, 0, -1) if _within(context, ladder[step]) and epochs(step) >= ENOUGH
+    )
     return Size(ladder[next(fitting, 0)])
 
 
-def _within(f: Context, size: Mapping[str, int]) -> bool:
+def _within(context: Context, size: Mapping[str, int]) -> bool:
     """Whether the reference of this size is within the limits, where these count at the size of the find."""
-    space, s = f.space, f.s
+    space, s = context.space, context.settings
     if s.target is not None:
         return True
-    inputs, classes = f.data.inputs, f.data.n_classes
+    inputs, classes = context.data.inputs, context.data.n_classes
     if s.max_params is not None and space.parameters(inputs, classes, **size)(space.reference) > s.max_params:
         return False
     return s.max_latency is None or Latency(space, inputs, classes, size)(space.reference) <= s.max_latency
 
 
-def _multiply_adds(f: Context, size: Mapping[str, int]) -> int:
-    space = f.trainings.space(SPACE)
+def _multiply_adds(context: Context, size: Mapping[str, int]) -> int:
+    space = context.trainings.space(SPACE)
     try:
-        return max(1, space.multiply_adds(f.data.inputs, f.data.n_classes, **size).built(space.reference))
+        return max(1, space.multiply_adds(context.data.inputs, context.data.n_classes, **size).built(space.reference))
     except RequestError:  # those of a model that cannot be counted
         return 1

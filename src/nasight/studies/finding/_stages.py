@@ -23,7 +23,7 @@ from nasight.studies.finding._planning import (
     training_seconds,
 )
 from nasight.studies.finding._proposals import proposals
-from nasight.studies.finding._propose import at_random, mutations
+from nasight.studies.finding._proposers import at_random, mutations
 from nasight.studies.finding._race import Candidate, Entry, Outcome, Race
 from nasight.studies.finding._recipe import choose_recipe
 from nasight.studies.finding._size import Size, choose_size
@@ -41,18 +41,20 @@ def run_leg(leg: Leg) -> LegResult:
     _take_size(leg)
     speed = Speed(**leg.decide("speed", lambda: _measured(leg))) if leg.budget.seconds is not None else None
     leg.plan = Plan.from_dict(leg.decide("plan", lambda: _planned(leg, speed).to_dict()))
-    leg.f.tell("plan", {"leg": leg.number, "plan": leg.plan, "budget": leg.budget.seconds, "speed": speed})
+    leg.context.tell("plan", {"leg": leg.number, "plan": leg.plan, "budget": leg.budget.seconds, "speed": speed})
     leg.tell_stage("recipe")
     leg.recipe, leg.tried = _recipe(leg)
     leg.tell_stage("propose")
     seeds = control_seeds(_controls_number(leg))
-    race = Race(list(leg.plan.places), level=leg.s.level, seeds=seeds, by_size=leg.longer_is_meant)
+    race = Race(list(leg.plan.places), level=leg.settings.level, seeds=seeds, by_size=leg.longer_is_meant)
     race.enter(_controls(leg))
     race.enter(proposals(leg, race))
     leg.tell_stage("race")
     _race(leg, race)
     race.end()
-    leg.f.tell("leaders", {"leaders": _leaders(race), "left": leg.left(), "metric": leg.f.task.units.metric})
+    leg.context.tell(
+        "leaders", {"leaders": _leaders(race), "left": leg.left(), "metric": leg.context.task.units.metric}
+    )
     leg.tell_stage("answer")
     return LegResult(race, leg.plan, answer(leg, race))
 
@@ -62,42 +64,42 @@ def _take_size(leg: Leg) -> None:
     first = leg.number == 0 and leg.budget.seconds is not None and "speed 0" not in leg.journal
     if first or "size 0" in leg.journal:
         found = leg.journal.decide("size 0", lambda: _affordable_size(leg).to_dict())
-        leg.f.take_size(found["size"])
+        leg.context.take_size(found["size"])
         leg.epochs = found["epochs"]
 
 
 def _affordable_size(leg: Leg) -> Size:
-    each = training_seconds(leg.left(), leg.f.count, leg.s.all_shares["answer"])
+    each = training_seconds(leg.left(), leg.context.count, leg.settings.all_shares["answer"])
 
     def measure(size: Mapping[str, int]) -> float:
-        leg.f.take_size(size)
+        leg.context.take_size(size)
         usual, large = _probe_mean(leg, _probed(leg)), _probe_mean(leg, (_large(leg),))
         # As the plan has it: of the trainings that answer, half are a leader's.
         return (usual + max(usual, large)) / 2
 
-    return choose_size(leg.f, each, len(leg.data.train_y), measure)
+    return choose_size(leg.context, each, len(leg.data.train_y), measure)
 
 
 def _probe_mean(leg: Leg, requests: tuple[Request, ...]) -> float:
     """Seconds per row of some trainings, in all processes at once."""
-    probe, found = TrainingProbe(leg.f.trainings, requests), list[float]()
-    leg.f.workers.each(probe, range(leg.f.count), lambda number, seconds: found.append(seconds))
+    probe, found = TrainingProbe(leg.context.trainings, requests), list[float]()
+    leg.context.workers.each(probe, range(leg.context.count), lambda number, seconds: found.append(seconds))
     return fmean(found)
 
 
 def _probed(leg: Leg) -> tuple[Request, ...]:
     """Trainings of the reference and of two others, by which speed is measured."""
-    drawn = at_random(leg.space, leg.f.allowed, 2, generator_for(leg.seed, "speed"), leg.f.tries)
+    drawn = at_random(leg.space, leg.context.allowed, 2, generator_for(leg.seed, "speed"), leg.context.tries)
     texts = dict.fromkeys([leg.reference(), *(leg.space.format(p.architecture) for p in drawn)])
     return tuple(leg.request(SPACE, text, 1, 0, Recipe()) for text in texts)
 
 
 def _large(leg: Leg) -> Request:
     """A training of the largest of some architectures: leaders of a race are often large, and slow."""
-    number = LARGEST_OF if leg.s.max_latency is None else 2  # each is timed
-    drawn = at_random(leg.space, leg.f.allowed, number, generator_for(leg.seed, "large"), leg.f.tries)
+    number = LARGEST_OF if leg.settings.max_latency is None else 2  # each is timed
+    drawn = at_random(leg.space, leg.context.allowed, number, generator_for(leg.seed, "large"), leg.context.tries)
     archs = [leg.read(leg.reference()), *(p.architecture for p in drawn)]
-    return leg.request(SPACE, leg.space.format(max(archs, key=leg.f.counts)), 1, 0, Recipe())
+    return leg.request(SPACE, leg.space.format(max(archs, key=leg.context.counts)), 1, 0, Recipe())
 
 
 def _left_out(leg: Leg, key: str) -> bool:
@@ -110,18 +112,18 @@ def _left_out(leg: Leg, key: str) -> bool:
 
 def _controls_number(leg: Leg) -> int:
     """How many controls run along, the reference among them."""
-    return sum(not _left_out(leg, key) for key in leg.f.spaces)
+    return sum(not _left_out(leg, key) for key in leg.context.spaces)
 
 
 def _measured(leg: Leg) -> dict[str, float]:
     """All processes at once: they slow each other down, and they must have started first."""
     requests = _probed(leg)
-    size = tuple(sorted(leg.s.search_size.items()))
+    size = tuple(sorted(leg.settings.search_size.items()))
     found = list[Speed]()
-    own = leg.request(OWN, OWN, 1, 0, Recipe()) if OWN in leg.f.spaces else None
+    own = leg.request(OWN, OWN, 1, 0, Recipe()) if OWN in leg.context.spaces else None
     others = _controls_number(leg) - (own is not None)
-    probe = Probe(leg.f.trainings, requests, leg.s.method, size, own, _large(leg), others)
-    leg.f.workers.each(probe, range(leg.f.count), lambda number, speed: found.append(speed))
+    probe = Probe(leg.context.trainings, requests, leg.settings.method, size, own, _large(leg), others)
+    leg.context.workers.each(probe, range(leg.context.count), lambda number, speed: found.append(speed))
     return asdict(mean_speed(found))
 
 
@@ -129,14 +131,14 @@ def _planned(leg: Leg, speed: Speed | None) -> Plan:
     """The plan at the find's size; a later leg keeps the recipe of the first."""
     found = _divided(leg, speed)
     kept = found.seconds if leg.previous is None else {k: v for k, v in found.seconds.items() if k != "recipe"}
-    return replace(found, size=leg.f.size, seconds=kept)
+    return replace(found, size=leg.context.size, seconds=kept)
 
 
 def _divided(leg: Leg, speed: Speed | None) -> Plan:
     rows = len(leg.data.train_y)
     if leg.budget.trainings is not None:
         before = leg.previous
-        epochs = leg.s.epochs or (FEWEST_EPOCHS if before is None else before.plan.epochs)
+        epochs = leg.settings.epochs or (FEWEST_EPOCHS if before is None else before.plan.epochs)
         how = {"controls": _controls_number(leg), "recipes": GRID if before is None else 0}
         return plan_of_trainings(leg.budget.trainings, rows=rows, epochs=epochs, **how)
     assert speed is not None
@@ -144,8 +146,8 @@ def _divided(leg: Leg, speed: Speed | None) -> Plan:
     left = float(leg.decide("planned", lambda: round(leg.left(), 3)))
     spent = leg.budget.seconds - left
     return plan(
-        speed, left, workers=leg.f.count, rows=rows, classes=leg.data.fewest, tests=leg.tests, spent=spent,
-        shares=leg.s.all_shares, most_epochs=leg.epochs or MOST_EPOCHS,
+        speed, left, workers=leg.context.count, rows=rows, classes=leg.data.fewest, tests=leg.tests, spent=spent,
+        shares=leg.settings.all_shares, most_epochs=leg.epochs or MOST_EPOCHS,
         last_places=FRONT_PLACES if leg.longer_is_meant else FEWEST_PLACES,
         control_seeds=control_seeds(_controls_number(leg)),
     )  # fmt: skip
@@ -159,36 +161,36 @@ def _recipe(leg: Leg) -> tuple[Recipe, list[tuple[Recipe, float | None]]]:
     def train(recipes: Sequence[Recipe]) -> list[Outcome | None]:
         epochs, rung = leg.plan.recipe_epochs, leg.plan.recipe_rung
         seed = leg.seed + TUNING_SEED
-        return leg.f.workers.train([leg.request(SPACE, reference, epochs, seed, r, rung=rung) for r in recipes])
+        return leg.context.workers.train([leg.request(SPACE, reference, epochs, seed, r, rung=rung) for r in recipes])
 
-    asked = None if leg.s.augment is None else (leg.s.augment,)
+    asked = None if leg.settings.augment is None else (leg.settings.augment,)
     # An augmentation of one's own takes the place of the built-in ones.
-    images = len(leg.data.inputs) == 3 and leg.f.own.augment is None
+    images = len(leg.data.inputs) == 3 and leg.context.own.augment is None
     return choose_recipe(train, images=images, changes=asked)
 
 
 def _controls(leg: Leg) -> list[Candidate]:
     reference = leg.reference()
-    by = "reference" if leg.f.allowed(leg.space.reference) else STAND_IN
+    by = "reference" if leg.context.allowed(leg.space.reference) else STAND_IN
     found = [leg.candidate(SPACE, reference, by, control=True)]
     for key in (PLAIN, OWN, BOOSTING):
-        if key in leg.f.spaces and not _left_out(leg, key):
+        if key in leg.context.spaces and not _left_out(leg, key):
             candidate = leg.candidate(key, key, key, control=True)
             over = _over_limits(leg, key, candidate.parameters)
             if over is None:
                 found.append(candidate)
             else:
-                leg.f.tell("note", {"text": f"{shown(candidate)} does not run along: {over}"})
+                leg.context.tell("note", {"text": f"{shown(candidate)} does not run along: {over}"})
     return found
 
 
 def _over_limits(leg: Leg, key: str, parameters: int) -> str | None:
     """Why a control is beyond the limits; None: it is not. Gradient boosting has neither parameters nor a network."""
-    most, slowest = leg.s.max_params, leg.s.max_latency
+    most, slowest = leg.settings.max_params, leg.settings.max_latency
     if most is not None and parameters > most:
         return f"{parameters:,} parameters, and at most {most:,} are allowed"
     if slowest is not None and key != BOOSTING:
-        space, data = leg.f.trainings.space(key), leg.data
+        space, data = leg.context.trainings.space(key), leg.data
         time = Latency(space, data.inputs, data.n_classes, {})
         took = float(leg.decide(f"latency of {key}", lambda: round(time(space.reference), 4)))
         if took > slowest:
@@ -202,7 +204,7 @@ def _race(leg: Leg, race: Race) -> None:
     near = mutations(
         leg.space,
         [leg.read(c.architecture) for c in leaders],
-        leg.f.allowed,
+        leg.context.allowed,
         3 * leg.mutated,
         generator_for(leg.seed, "mutations", leg.number),
     )
@@ -229,7 +231,7 @@ def _train(leg: Leg, race: Race) -> None:
     """Train all that the rung asks for."""
     while asked := race.ask():
         requests = [_entry(leg, entry) for entry in asked]
-        for entry, outcome in zip(asked, leg.f.workers.train(requests), strict=True):
+        for entry, outcome in zip(asked, leg.context.workers.train(requests), strict=True):
             race.tell(entry, outcome)
 
 
@@ -240,7 +242,7 @@ def _entry(leg: Leg, entry: Entry) -> Request:
 
 
 def _tell_rung(leg: Leg, race: Race) -> None:
-    leg.f.tell(
+    leg.context.tell(
         "rung",
         {
             "rung": race.rung,
@@ -248,7 +250,7 @@ def _tell_rung(leg: Leg, race: Race) -> None:
             "running": len(race.active()),
             "leaders": _leaders(race, race.rung - 1),
             "left": leg.left(),
-            "metric": leg.f.task.units.metric,
+            "metric": leg.context.task.units.metric,
         },
     )
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from nasight.compute import spread
 from nasight.data import SentData
 from nasight.errors import RunError
 from nasight.own import PARTS, OwnParts
@@ -21,7 +21,7 @@ from nasight.studies.finding._race import Outcome
 from nasight.studies.finding._work import Request, Trainings, rows_of
 
 Item = TypeVar("Item")
-Told = Callable[[Request, Outcome | None], None]
+OnOutcome = Callable[[Request, Outcome | None], None]
 CLOCK = "clock"
 
 
@@ -100,7 +100,7 @@ class Workers:
     """An executor with a memory: trainings go through it, and their outcomes into the journal as they arrive."""
 
     def __init__(
-        self, executor: Executor | None, trainings: Trainings, journal: Journal, clock: Clock, told: Told
+        self, executor: Executor | None, trainings: Trainings, journal: Journal, clock: Clock, told: OnOutcome
     ) -> None:
         self.executor, self.trainings, self.journal, self.clock, self.told = executor, trainings, journal, clock, told
 
@@ -145,22 +145,11 @@ class Workers:
 
     def each(self, work: Callable[[Item], Any], items: Sequence[Item], arrived: Callable[[Item, Any], None]) -> None:
         """`work` of every item, here or in the executor's processes."""
-        if self.executor is None:
-            for item in items:
-                arrived(item, work(item))
+        if self.executor is not None:
+            spread(work, items, self.executor, arrived)
             return
-        futures: dict[Future[Any], Item] = {self.executor.submit(work, item): item for item in items}
-        try:
-            for future in as_completed(futures):
-                arrived(futures.pop(future), future.result())
-        except BrokenProcessPool as error:
-            raise RunError(
-                "a worker process ended before its work was done: memory may be short (use fewer workers); "
-                "what is finished is kept"
-            ) from error
-        finally:
-            for future in futures:
-                future.cancel()
+        for item in items:
+            arrived(item, work(item))
 
 
 def _finished(folder: str) -> bool:

@@ -180,7 +180,7 @@ def rivals(space: Space, decisions: Iterable[Mapping[str, object]], allowed: All
     return [proposal for _, proposal in sorted(found, key=lambda pair: pair[0])][:number]
 
 
-def close_seconds(space: Space, run: Run, allowed: Allowed) -> list[Proposal]:
+def runner_ups(space: Space, run: Run, allowed: Allowed) -> list[Proposal]:
     """The found architecture with its second option, where the weights of first and second are closest."""
     found, arch, weights = [], run.architecture, run.weights
     decided = {decision.name for decision in space.decisions}
