@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from nasight.cli._table import app, seconds
+from command import run
+from nasight.cli._shared import seconds
+from nasight.cli._table import app
 from nasight.errors import RequestError
 from nasight.runs import RunFolder
 
@@ -96,15 +98,23 @@ def test_folders_without_their_flag_are_refused(folder: str) -> None:
         invoke("race", "runs/a", "--folder", folder)
 
 
-@pytest.mark.parametrize(("text", "value"), [("20000s", 20_000), ("20000", 20_000), ("200m", 12_000), ("1.5h", 5_400)])
-def test_a_budget_is_read_with_its_unit(text: str, value: float) -> None:
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("20000s", 20_000), ("20000", 20_000), ("200m", 12_000), ("200 min", 12_000), ("1.5h", 5_400), ("1h30min", 5_400)],
+)
+def test_a_budget_is_read_with_its_units_and_a_number_alone_is_seconds(text: str, value: float) -> None:
     assert seconds(text) == value
 
 
-@pytest.mark.parametrize("text", ["", "-5s", "ten", "5 parsecs"])
+@pytest.mark.parametrize("text", ["", "-5s", "ten", "5 parsecs", "5 mins", "1h30"])
 def test_a_budget_that_is_no_time_is_refused(text: str) -> None:
-    with pytest.raises(RequestError, match="like 12000s, 200m or 3h"):
+    with pytest.raises(RequestError, match=f"such as 90s, 30m, 8h or 1h30m, got '{text}'"):
         seconds(text)
+
+
+def test_a_budget_on_top_of_another_is_refused() -> None:
+    with pytest.raises(RequestError, match="leave out the \\+"):
+        seconds("+20m")
 
 
 def test_a_simulated_cluster_prints_a_table_and_draws_a_figure(folder: str, tmp_path: Path) -> None:
@@ -124,3 +134,23 @@ def test_find_without_workers_and_workers_that_are_no_numbers_are_refused(folder
         invoke("race", "--methods", "find", "--folder", folder)
     with pytest.raises(RequestError, match="whole numbers of at least 1"):
         invoke("race", "--methods", "find", "--folder", folder, "--workers", "1,x")
+
+
+def test_a_simulated_cluster_races_find_and_every_search_that_many_workers_can_run_by_default(folder: str) -> None:
+    found = json.loads(invoke("race", "--workers", "10", "--trials", "1", "--folder", folder, "--json").stdout)
+    assert [s["method"] for s in found["standings"]] == ["find", "rs", "rea", "hyperband", "bohb"]
+
+
+@pytest.mark.parametrize("option", [("--cluster", "local:2"), ("--processes", "2")])
+def test_real_machines_are_refused_beside_simulated_workers(
+    option: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("table", "race", "--workers", "10", *option) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"nasight: {option[0]} cannot stand beside --workers")
+    assert said.count("\n") == 1
+
+
+def test_a_simulated_cluster_without_a_method_is_refused(folder: str) -> None:
+    with pytest.raises(RequestError, match="at least 1 method; there are find, rs, rea, hyperband, bohb"):
+        invoke("race", "--methods", "none", "--workers", "10", "--folder", folder)

@@ -79,7 +79,7 @@ def test_the_listing_names_every_method() -> None:
         (["--score", "auc"], "there is no score 'auc'; there are accuracy, loss"),
         (["--max-calls", "0"], "max_calls is more than 0, got 0"),
         (["--memory", "lots"], "like 4G or 500M, got 'lots'"),
-        (["--max-seconds", "soon"], "like 12000s, 200m or 3h, got 'soon'"),
+        (["--max-seconds", "soon"], "such as 90s, 30m, 8h or 1h30m, got 'soon'"),
         (["--validation", "half"], "got 'half'"),
         (["--validation", "5000"], "between 1 and"),
         (["--delta", "2"], "--delta lies between 0 and 1, got 2.0"),

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nasight.cli._shared import DataFolder, Json, examples, option
-from nasight.cli._table import seconds
+from nasight.cli._shared import DataFolder, Json, examples, option, seconds
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:

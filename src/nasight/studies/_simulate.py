@@ -16,6 +16,8 @@ from nasight.studies.finding import FindPolicy, TableFind
 from nasight.tables import POLICIES, ClusterRun, ClusterSettings, RaceProblem, Table, load, run_on_cluster
 
 FIND = "find"
+SIMULATED = (FIND, *POLICIES)
+"""Searches that run on a cluster."""
 REGRETS = (1.0, 0.5, 0.2)
 """Points below the best cell of the table: what counts as reached."""
 Progress = Callable[[int, int], None]
@@ -56,7 +58,7 @@ class Simulation:
 
 
 def simulate(
-    methods: Sequence[str] = (FIND, *POLICIES),
+    methods: Sequence[str] | None = None,
     *,
     workers: Sequence[int] = (1, 10, 100, 1_000),
     table: Table | None = None,
@@ -75,7 +77,7 @@ def simulate(
 
     Parameters
     ----------
-    methods : "find", and names of `nasight.tables.POLICIES`.
+    methods : "find", and names of `nasight.tables.POLICIES`; all of them by default.
     workers : sizes of the cluster.
     table : NAS-Bench-201 from the data folder by default.
     dataset : the data set to search on: c10, c100 or in16.
@@ -95,9 +97,12 @@ def simulate(
     [('rs', 1), ('rs', 10)]
     """
     table = table or load()
+    methods = SIMULATED if methods is None else methods
     for name in methods:
-        if name != FIND and name not in POLICIES:
-            raise RequestError(f"no method {name!r} runs on a cluster; there are {', '.join((FIND, *POLICIES))}")
+        if name not in SIMULATED:
+            raise RequestError(f"no method {name!r} runs on a cluster; there are {', '.join(SIMULATED)}")
+    if not methods:
+        raise RequestError(f"a simulation needs at least 1 method; there are {', '.join(SIMULATED)}")
     if trials < 1 or not workers:
         raise RequestError(f"a simulation needs at least 1 trial and 1 number of workers, got {trials} and {workers}")
     problem = RaceProblem.of(table, dataset, budget)
