@@ -24,6 +24,7 @@ from nasight.cli._shared import (
     option,
     plain,
     read_data,
+    resumable,
 )
 from nasight.errors import RequestError
 
@@ -210,24 +211,24 @@ def _train(
     from nasight.compute import cluster as cluster_at
     from nasight.studies import compare_cells
 
-    with cluster_at(cluster) as executor, counting("trained", "trainings finished", transient=True) as report:
-        try:
-            return compare_cells(
-                designs,
-                data,
-                protocol=protocol,
-                lrs=lrs,
-                seeds=seeds,
-                out=folder,
-                data_folder=data_folder,
-                executor=executor,
-                workers=workers,
-                progress=report,
-                device=device,
-            )
-        except KeyboardInterrupt:
-            typer.echo(f"stopped; the same command resumes what is in {folder}", err=True)
-            raise
+    with (
+        cluster_at(cluster) as executor,
+        counting("trained", "trainings finished", transient=True) as report,
+        resumable(folder),
+    ):
+        return compare_cells(
+            designs,
+            data,
+            protocol=protocol,
+            lrs=lrs,
+            seeds=seeds,
+            out=folder,
+            data_folder=data_folder,
+            executor=executor,
+            workers=workers,
+            progress=report,
+            device=device,
+        )
 
 
 def _landscape(
@@ -249,7 +250,7 @@ def _landscape(
     from nasight.studies import trained_cell
 
     folder = Path(out or f"runs/{_file_name(design.name)}-landscape")
-    try:
+    with resumable(folder):
         training, network, dataset = trained_cell(
             design, data, out=folder, protocol=protocol, lr=lr, seed=seed, data_folder=data_folder, device=device
         )
@@ -268,9 +269,6 @@ def _landscape(
                 progress=report,
                 device=device,
             )
-    except KeyboardInterrupt:
-        typer.echo(f"stopped; the same command resumes what is in {folder}", err=True)
-        raise
     texts = landscape_pictures(measured.landscape)
     pictures = [_write(folder / "landscape" / name, text) for name, text in texts.items()]
     return {

@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from nasight.cli._shared import count_text, counting, table
+from nasight.cli._shared import count_text, counting, resumable, table
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
@@ -53,26 +51,26 @@ def adapted_cells(
     from nasight.studies import compare_adapted
 
     folder = out
-    with cluster_at(cluster) as executor, counting("trained", "trainings finished", transient=True) as progress:
-        try:
-            found = compare_adapted(
-                [read_cells(text) for text in _names(names)],
-                data,
-                random=random,
-                protocol=protocol,
-                lrs=lrs,
-                seeds=range(seeds),
-                variant_seed=variant_seed,
-                out=folder,
-                data_folder=data_folder,
-                executor=executor,
-                workers=workers,
-                device=device,
-                progress=progress,
-            )
-        except KeyboardInterrupt:
-            typer.echo(f"stopped; the same command resumes what is in {folder}", err=True)
-            raise
+    with (
+        cluster_at(cluster) as executor,
+        counting("trained", "trainings finished", transient=True) as progress,
+        resumable(folder),
+    ):
+        found = compare_adapted(
+            [read_cells(text) for text in _names(names)],
+            data,
+            random=random,
+            protocol=protocol,
+            lrs=lrs,
+            seeds=range(seeds),
+            variant_seed=variant_seed,
+            out=folder,
+            data_folder=data_folder,
+            executor=executor,
+            workers=workers,
+            device=device,
+            progress=progress,
+        )
     values = {**found.to_dict(), "run": folder, "accuracies_svg": None}
     if random:
         picture = Path(folder) / "accuracies.svg"

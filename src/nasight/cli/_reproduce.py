@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nasight.cli._shared import MACHINE, OUTPUT, WHAT, Cluster, DataFolder, Json, choice, counting, examples, option
+from nasight.cli._shared import (
+    MACHINE,
+    OUTPUT,
+    WHAT,
+    Cluster,
+    DataFolder,
+    Json,
+    choice,
+    counting,
+    examples,
+    option,
+    resumable,
+)
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
@@ -56,22 +68,22 @@ def reproduce(
     from nasight.studies import reproduce as start
 
     folder = out or f"runs/reproduce-{folder_name(data)}"
-    with cluster_at(cluster) as executor, counting("measured", "measurements finished", transient=True) as progress:
-        try:
-            found = start(
-                claims,
-                seeds=seeds,
-                seed=seed,
-                data=data,
-                data_folder=data_folder,
-                out=folder,
-                executor=executor,
-                workers=workers,
-                progress=progress,
-            )
-        except KeyboardInterrupt:
-            typer.echo(f"stopped; the same command resumes what is in {folder}", err=True)
-            raise
+    with (
+        cluster_at(cluster) as executor,
+        counting("measured", "measurements finished", transient=True) as progress,
+        resumable(folder),
+    ):
+        found = start(
+            claims,
+            seeds=seeds,
+            seed=seed,
+            data=data,
+            data_folder=data_folder,
+            out=folder,
+            executor=executor,
+            workers=workers,
+            progress=progress,
+        )
     typer.echo(json.dumps({**found.to_dict(), "run": folder}) if as_json else _text(found, folder))
 
 

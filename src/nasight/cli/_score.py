@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nasight.cli._shared import DATA, Cluster, DataFolder, Device, Json, counting, examples, given, setting, table
+from nasight.cli._shared import (
+    DATA,
+    Cluster,
+    DataFolder,
+    Device,
+    Json,
+    counting,
+    examples,
+    given,
+    resumable,
+    setting,
+    table,
+)
 from nasight.errors import RequestError
 from nasight.options import SearchOptions
 
@@ -75,52 +87,52 @@ def score(
     from nasight.data import with_label
     from nasight.kernels import resume_score
     from nasight.kernels import score as start
+    from nasight.runs import is_code
 
     if top < 1:
         raise RequestError(f"--top must be at least 1, got {top}")
-    with cluster_at(cluster) as executor, counting("scored", "forms scored", transient=True) as report:
-        try:
-            if resume is not None:
-                found = resume_score(
-                    resume,
-                    space=space if ".py:" in space else None,
-                    metrics=metric,
-                    data_folder=data_folder,
-                    executor=executor,
-                    workers=workers,
-                    progress=report,
-                    device=device,
-                )
-            else:
-                _one_of(sample, every, arch)
-                found = start(
-                    space,
-                    metric,
-                    with_label(data, label, task),
-                    architectures=arch or None,
-                    sample=None if every or arch else sample if sample is not None else SAMPLE,
-                    all_distinct=every,
-                    seed=seed,
-                    size=given(channels=channels, cells=cells, width=width),
-                    batch=batch,
-                    resolution=resolution or None,
-                    space_options=None if layers is None else {"layers": layers},
-                    data_folder=data_folder,
-                    executor=executor,
-                    workers=workers,
-                    out=out,
-                    progress=report,
-                    device=device,
-                )
-        except KeyboardInterrupt:
-            place = resume or out
-            if place is not None:
-                typer.echo(f"stopped; resume with: nasight score --resume {quote(str(place))}", err=True)
-            raise
+    place = resume or out
+    with (
+        cluster_at(cluster) as executor,
+        counting("scored", "forms scored", transient=True) as report,
+        resumable(place, f"nasight score --resume {quote(str(place))}"),
+    ):
+        if resume is not None:
+            found = resume_score(
+                resume,
+                space=space if is_code(space) else None,
+                metrics=metric,
+                data_folder=data_folder,
+                executor=executor,
+                workers=workers,
+                progress=report,
+                device=device,
+            )
+        else:
+            _one_of(sample, every, arch)
+            found = start(
+                space,
+                metric,
+                with_label(data, label, task),
+                architectures=arch or None,
+                sample=None if every or arch else sample if sample is not None else SAMPLE,
+                all_distinct=every,
+                seed=seed,
+                size=given(channels=channels, cells=cells, width=width),
+                batch=batch,
+                resolution=resolution or None,
+                space_options=None if layers is None else {"layers": layers},
+                data_folder=data_folder,
+                executor=executor,
+                workers=workers,
+                out=out,
+                progress=report,
+                device=device,
+            )
     if as_json:
-        typer.echo(json.dumps({**found.to_dict(), "run": resume or out}))
+        typer.echo(json.dumps({**found.to_dict(), "run": place}))
     else:
-        typer.echo(_text(found, top, resume or out))
+        typer.echo(_text(found, top, place))
 
 
 def _one_of(sample: int | None, every: bool, arch: list[str] | None) -> None:

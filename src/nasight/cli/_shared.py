@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -156,6 +157,18 @@ def interruptible() -> Iterator[None]:
     except KeyboardInterrupt as stop:
         typer.echo(f"nasight: {stop or 'interrupted'}", err=True)
         raise typer.Exit(130) from None
+
+
+@contextmanager
+def resumable(folder: str | Path | None, command: str | None = None) -> Iterator[None]:
+    """Say how interrupted work that is kept in a folder is resumed: with a command, or with the same again."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        how = f"resume with: {command}" if command else f"the same command resumes what is in {folder}"
+        if folder is not None:
+            typer.echo(f"stopped; {how}", err=True)
+        raise
 
 
 @contextmanager

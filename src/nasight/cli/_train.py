@@ -37,6 +37,7 @@ from nasight.cli._shared import (
     only_with_resume,
     option,
     read_data,
+    resumable,
     rows_asked,
     setting,
 )
@@ -209,7 +210,7 @@ def train(
     plain = {k: isinstance(v, str) or v if k == "augment" else v for k, v in settings.items() if k != "metric"}
     resolved = settings_for(what.space, what.preset, **plain)
     judge = "test" if resolved.validation == "test" and what.data.test_y is not None else "held out"
-    try:
+    with resumable(what.out):
         units = what.data.task.with_own(None, metric).units
         with cluster_at(cluster) as executor, _progress(numbers, resolved.epochs, judge, units) as progress:
             summary = train_seeds(
@@ -227,9 +228,6 @@ def train(
                 device=device,
                 **settings,
             )
-    except KeyboardInterrupt:
-        typer.echo(f"stopped; the same command resumes what is in {what.out}", err=True)
-        raise
     typer.echo(json.dumps(_object(summary)) if as_json else _text(summary))
 
 
