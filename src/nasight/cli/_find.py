@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
-import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from nasight.cli import _shared
+from nasight.cli._find_progress import FindProgress
 from nasight.cli._shared import (
     LENGTH,
     MACHINE,
@@ -29,6 +28,7 @@ from nasight.cli._shared import (
     interruptible,
     only_with_resume,
     option,
+    photo_pixels,
     read_data,
     size_text,
 )
@@ -139,7 +139,7 @@ def find(
     if resume is not None:
         code = {name for name, value in (("space", space), ("baseline", baseline)) if is_code(value)}
         only_with_resume(context, WITH_RESUME | code, "a find keeps what it was asked for")
-    tell = _teller(quiet=as_json)
+    tell = FindProgress(quiet=as_json)
     with interruptible(), cluster_at(cluster) as executor:
         machine: dict[str, Any] = {"workers": workers, "executor": executor, "data_folder": data_folder}
         if resume is not None:
@@ -153,7 +153,7 @@ def find(
             answer = studies.resume_find(resume, progress=tell, **machine, **again)
         else:
             began = time.monotonic()
-            pixels = _pixels(space, target)
+            pixels = photo_pixels(space, target)
             rows = read_data(data, data_folder, resolution=resolution, fit=fit, strict=strict, pixels=pixels)
             asked: dict[str, Any] = {
                 "label": label, "task": task, "class_weights": class_weights, "metric": metric, "budget": budget,
@@ -170,99 +170,7 @@ def find(
     typer.echo(json.dumps(answer.result) if as_json else summary(answer))
 
 
-def _pixels(space: str | None, target: str | None) -> int | None:
-    """The pixels that a target was published with, of photos in its space."""
-    if space is None or target is None:
-        return None
-    from nasight.spaces import load
-
-    return load(space).photo_pixels.get(target)
-
-
 WITH_RESUME = frozenset({"resume", "budget", "trainings", "workers", "cluster", "device", "data_folder", "as_json"})
-
-
-def _teller(*, quiet: bool) -> Callable[[str, Mapping[str, Any]], None]:
-    """What is said on the way: a line for each event, and, where one takes long, one in a while."""
-    from nasight.data import Units
-
-    said = _Said()
-
-    def leaders(values: Mapping[str, Any], of: Sequence[tuple[str, float]]) -> str:
-        units = Units.of(values)
-        return "; ".join(f"{name} {units.text(accuracy)}" for name, accuracy in of)
-
-    def tell(event: str, values: Mapping[str, Any]) -> None:
-        if event == "note":
-            typer.echo(values["text"], err=True)
-        elif event == "plan":
-            typer.echo("\n".join(["Plan:", *values["plan"].lines(values["budget"])]), err=True)
-        elif event == "stage":
-            said.begin(values["left"])
-            typer.echo(f"{STAGES[values['stage']]}{_left(values['left'])}", err=True)
-        elif event == "proposer":
-            typer.echo(f"  {values['what']}{_left(values['left'])}", err=True)
-        elif event == "training":
-            said.add(values)
-            if said.is_time():
-                best = leaders(values, said.leaders())
-                typer.echo(f"  {said.trainings} trainings{_left(said.left())}, best so far: {best}", err=True)
-            elif not quiet and sys.stderr.isatty():
-                typer.echo(f"\r  {said.trainings} trainings{_left(said.left())}  ", nl=False, err=True)
-        elif event == "rung":
-            said.begin(values["left"])
-            more = f"rung {values['rung'] + 1}: {values['running']} go on to {values['training']}"
-            typer.echo(f"  {more}{_left(values['left'])}\n    leaders: {leaders(values, values['leaders'])}", err=True)
-        elif event == "leaders":
-            typer.echo(f"  the race has ended, leaders: {leaders(values, values['leaders'])}", err=True)
-
-    return tell
-
-
-class _Said:
-    """What was told up to now."""
-
-    def __init__(self) -> None:
-        self.trainings, self.ends, self.told = 0, math.inf, time.monotonic()
-        self.seen: list[tuple[str, float]] = []
-
-    def begin(self, left: float) -> None:
-        """A stage or a rung begins, with so many seconds left: trainings of other lengths are not compared."""
-        self.ends, self.told, self.seen = time.monotonic() + left, time.monotonic(), []
-
-    def add(self, training: Mapping[str, Any]) -> None:
-        self.trainings += 1
-        if training["accuracy"] is not None:
-            self.seen.append((training["architecture"], training["accuracy"]))
-
-    def is_time(self) -> bool:
-        """Whether nothing was said for a while."""
-        due = time.monotonic() - self.told >= WHILE
-        if due:
-            self.told = time.monotonic()
-        return due
-
-    def left(self) -> float:
-        return self.ends - time.monotonic()
-
-    def leaders(self) -> list[tuple[str, float]]:
-        return sorted(self.seen, key=lambda pair: -pair[1])[:3]
-
-
-WHILE = 60.0
-"""Seconds after which the leaders are told again."""
-STAGES = {
-    "recipe": "Recipe: learning rate, weight decay and augmentation, chosen on the reference",
-    "propose": "Proposals: searches, scores, open decisions, chance",
-    "race": "Race: whole trainings of all candidates, then longer ones of the best",
-    "answer": "Answer: winner and baseline, new seeds, on the test part",
-}
-
-
-def _left(seconds: float) -> str:
-    from nasight.studies import time_text
-
-    return f" ({time_text(max(seconds, 0.0))} left)" if math.isfinite(seconds) else ""
 
 
 def summary(answer: Answer) -> str:

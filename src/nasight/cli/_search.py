@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nasight.cli import _shared
+from nasight.cli._methods import print_methods
 from nasight.cli._shared import (
     LENGTH,
     MACHINE,
@@ -32,16 +33,16 @@ from nasight.cli._shared import (
     multiplies_line,
     only_with_resume,
     option,
+    photo_pixels,
     read_data,
     rows_asked,
     setting,
     size_text,
-    table,
 )
 from nasight.options import SearchOptions
 
 if TYPE_CHECKING:
-    from nasight.searching import Method, Progress, Run
+    from nasight.searching import Progress, Run
 
 EXAMPLES = examples(
     "nasight search --data digits --preset tiny --out runs/a",
@@ -143,20 +144,20 @@ def search(
 ) -> None:
     """Find an architecture with one shared-weights network, or by a score without training."""
     if list_methods:
-        _list(as_json, preset)
+        print_methods(preset, as_json=as_json)
         return
     from nasight import studies
     from nasight.data import holds_photos
+    from nasight.runs import is_code
 
     progress = _progress()
     if resume is not None:
         if (Path(resume) / "run.json").is_file():  # what is no run is said first
             _only_with_resume(context)
         with interruptible():
-            code = space if ".py:" in space else None
             run = studies.resume(
                 resume,
-                space=code,
+                space=space if is_code(space) else None,
                 data_folder=data_folder,
                 progress=progress,
                 track=track,
@@ -210,7 +211,11 @@ def search(
     photos = (fit is not None or strict) and holds_photos(data)
     reading: dict[str, Any] = {"fit": fit, "strict": strict}
     if photos:
-        reading |= {"resolution": resolution, "pixels": _pixels(space, preset, layers), "augment": settings["augment"]}
+        reading |= {
+            "resolution": resolution,
+            "pixels": photo_pixels(space, preset, layers),
+            "augment": settings["augment"],
+        }
     with interruptible():
         run = studies.search(
             space,
@@ -233,9 +238,11 @@ WITH_RESUME = {"resume", "epochs", "device", "data_folder", "track", "as_json"}
 
 def _only_with_resume(context: typer.Context) -> None:
     """Refuse a wish that a resumed search cannot fulfill: it keeps what it was asked for."""
+    from nasight.runs import is_code
+
     run = Path(str(context.params["resume"]))
     kept = set(WITH_RESUME) | (set() if (run / "result.json").exists() else {"lr"})
-    kept |= {"space"} if ".py:" in str(context.params.get("space")) else set()
+    kept |= {"space"} if is_code(context.params["space"]) else set()
     only_with_resume(context, kept, "a search keeps what it was asked for, except --epochs, and --lr after it diverged")
 
 
@@ -244,13 +251,6 @@ def _trained_size(space: str, preset: str, layers: int | None) -> dict[str, int]
     from nasight.spaces import load
 
     return load(space, **_shared.given(layers=layers)).train_size(preset)
-
-
-def _pixels(space: str, preset: str, layers: int | None) -> int | None:
-    """Pixels per side of the photos for which this preset of the space was published; None where there are none."""
-    from nasight.spaces import load
-
-    return load(space, **_shared.given(layers=layers)).photo_pixels.get(preset)
 
 
 def _report(run: Run, as_json: bool) -> None:
@@ -358,107 +358,6 @@ def _most(run: Run) -> float:
 
     sizes = [size for group in run.space.groups() if group.exclusive for size in group.sizes]
     return sum(log(size) for size in sizes) / len(sizes)
-
-
-def _list(as_json: bool, preset: str) -> None:
-    from dataclasses import asdict
-
-    from nasight.searching import METHODS, PROTOCOLS
-
-    if preset in PROTOCOLS:
-        _list_published(as_json, preset)
-        return
-
-    rows = [
-        {
-            "method": m.name,
-            "relaxation": type(m.relaxation).__name__,
-            "geometry": _geometry(m.geometry),
-            "objectives": [o.name for o in m.objectives],
-            "schedule": asdict(m.schedule),
-            "paper": m.paper,
-        }
-        for m in METHODS.values()
-    ]
-    if as_json:
-        typer.echo(json.dumps({"methods": rows}))
-        return
-    cells = [
-        (str(r["method"]), str(r["relaxation"]), str(r["geometry"]), ", ".join(r["objectives"]), str(r["paper"]))
-        for r in rows
-    ]
-    typer.echo("\n".join(table([("method", "relaxation", "geometry", "objectives", "paper"), *cells])))
-    typer.echo(
-        "\nThe first objective is the default, except where a method was published with another one on a space: "
-        "--list --preset paper."
-    )
-
-
-def _list_published(as_json: bool, preset: str) -> None:
-    """The protocol under which each method was published, with its source; why others have none."""
-    from nasight.searching import FAMILIES, METHODS, PROTOCOLS, UNPUBLISHED, SearchSettings
-
-    rows = [
-        {
-            "method": method,
-            "space": family,
-            **dict(p.settings),
-            "source": p.source,
-            "notes": list(p.notes),
-            "row": _row(METHODS[method], p.settings["size"]["cells"]),
-        }
-        for (method, family), p in PROTOCOLS[preset].items()
-    ]
-    reasons = UNPUBLISHED if preset == "paper" else {}
-    if as_json:
-        typer.echo(json.dumps({"published": rows, "unpublished": dict(reasons)}))
-        return
-    for row in rows:
-        apart = ("method", "space", "source", "notes", "size", "row")
-        values = {key: value for key, value in row.items() if key not in apart}
-        sizes = ", ".join(f"{value} {key}" for key, value in row["size"].items())
-        values |= values.pop("space_options", {})
-        settings = ", ".join(f"{key} {value}" for key, value in values.items())
-        of_row = ", ".join(
-            f"{key} {', '.join(map(str, value)) if isinstance(value, list) else value}"
-            for key, value in row["row"].items()
-        )
-        lines = [f"{row['method']} on {row['space']}: {sizes}; {settings}", f"  row of the method: {of_row}"]
-        lines += [f"  source: {row['source']}", *(f"  note: {note}" for note in row["notes"])]
-        typer.echo("\n".join(lines))
-    usual = {name: SearchSettings.model_fields[name].default for name in ("momentum", "clip", "arch_share")}
-    adam: Any = METHODS["darts"].geometry
-    typer.echo(
-        f"\nWhere a line does not say otherwise: momentum {usual['momentum']:g}, a gradient of the shared weights of "
-        f"norm at most {usual['clip']:g}; if bilevel, {usual['arch_share']:g} of the rows for the architecture. Adam "
-        f"of softmax rows: betas {' and '.join(f'{b:g}' for b in adam.betas)}, weight decay {adam.weight_decay:g}."
-    )
-    if reasons:
-        typer.echo("\nWithout a published protocol, so with the usual settings of the method:")
-    for method, why in reasons.items():
-        spaces = ", ".join(family for family in FAMILIES if (method, family) not in PROTOCOLS[preset])
-        typer.echo(f"  {method} on {spaces}: {why}")
-
-
-def _row(method: Method, cells: int) -> dict[str, Any]:
-    """What a protocol takes from the method table: the relaxation, the geometry, and stages where there are several."""
-    found: dict[str, Any] = {
-        "relaxation": type(method.relaxation).__name__,
-        "geometry": _geometry(method.geometry),
-    }
-    stages = method.schedule.stages
-    if len(stages) > 1:
-        found["stages of cells"] = [round(stage.depth * cells) for stage in stages]
-        found["dropout behind skips"] = [stage.dropout for stage in stages]
-    return found
-
-
-def _geometry(geometry: Any) -> str:
-    kind = type(geometry).__name__
-    detail = getattr(geometry, "potential", getattr(geometry, "rule", None))
-    pull = getattr(geometry, "pull", 0.0)
-    words = [str(detail)] * bool(detail) + [f"pull {pull:g}"] * bool(pull)
-    return f"{kind} ({', '.join(words)})" if words else kind
 
 
 def _progress() -> Progress:

@@ -104,6 +104,15 @@ def read_data(
     return load_at(pixels, data, folder=folder, resolution=resolution, fit=fit, strict=strict, augment=augment)
 
 
+def photo_pixels(space: str | None, preset: str | None, layers: int | None = None) -> int | None:
+    """Pixels per side of the photos for which this preset of the space was published; None where there are none."""
+    if space is None or preset is None:
+        return None
+    from nasight.spaces import load
+
+    return load(space, **given(layers=layers)).photo_pixels.get(preset)
+
+
 def rows_asked(text: str | None) -> int | str | None:
     """A number of rows, or "all"."""
     if text is None or text == "all":
