@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
 import nasight
 from command import run
-from nasight.options import SearchOptions, settings_of
+from nasight.cli import app
+from nasight.options import GROUPS, SearchOptions, TrainOptions, settings_of
 
 COMMANDS = ("search", "train", "explain", "score", "kernel", "select", "cell", "reproduce", "export")
-GROUPS = (("data", "get"), ("table", "query"), ("table", "race"), ("trust", "demo"), ("trust", "ranking"))
+INNER = (("data", "get"), ("table", "query"), ("table", "race"), ("trust", "demo"), ("trust", "ranking"))
 
 
 @pytest.mark.parametrize("flag", ["-h", "--help"])
-@pytest.mark.parametrize("words", [(), *((name,) for name in COMMANDS), *GROUPS], ids=" ".join)
+@pytest.mark.parametrize("words", [(), *((name,) for name in COMMANDS), *INNER], ids=" ".join)
 def test_help_has_an_example_on_a_line_of_its_own(
     words: tuple[str, ...], flag: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -43,12 +46,48 @@ def test_square_brackets_of_a_help_text_reach_the_reader(capsys: pytest.CaptureF
     assert "[node, input, operation]" in " ".join(capsys.readouterr().out.replace("│", " ").split())
 
 
-def test_the_options_of_a_search_stand_in_groups(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("search", "--help") == 0
+@pytest.mark.parametrize("words", ["find", "search", "train", "explain", "reproduce", "table race", "trust ranking"])
+def test_the_options_of_a_command_stand_in_groups_whose_order_is_the_same_everywhere(
+    words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*words.split(), "--help") == 0
     shown = capsys.readouterr().out
-    groups = ("What", "How long", "How large", "How it learns", "Limits", "Machine", "Output")
-    places = [shown.index(f"─ {group} ─") for group in groups]
+    places = [shown.index(f"─ {group} ─") for group in GROUPS if f"─ {group} ─" in shown]
+    assert len(places) >= 3
     assert places == sorted(places)
+
+
+def options_of(*words: str) -> dict[str, Any]:
+    """Name -> (its flags, what it means) of every option of a command."""
+    command: Any = get_command(app)
+    for word in words:
+        command = command.commands[word]
+    return {p.name: (p.opts, p.secondary_opts, p.help, p.metavar) for p in command.params if hasattr(p, "help")}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "but"),
+    [
+        # What helps images is measured by a find; lengths and folders are of different things.
+        (("find",), ("search",), {"augment", "epochs", "method", "out", "resolution", "resume", "space"}),
+        # In a training everything begins from the run; its limits choose from a find.
+        (
+            ("search",),
+            ("train",),
+            {"data", "space", "preset", "epochs", "validation", "resolution", "lr", "weight_decay", "clip", "threads"}
+            | {"max_params", "max_latency", "seed", "out", "resume"},
+        ),
+        (("explain",), ("trust", "ranking"), set()),
+    ],
+    ids=str,
+)
+def test_commands_describe_the_options_that_they_share_in_the_same_words(
+    one: tuple[str, ...], other: tuple[str, ...], but: set[str]
+) -> None:
+    first, second = options_of(*one), options_of(*other)
+    shared = set(first) & set(second) - but
+    assert len(shared) >= 9
+    assert {name: first[name] for name in shared} == {name: second[name] for name in shared}
 
 
 def test_an_unknown_command_is_refused_in_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
@@ -65,9 +104,12 @@ def test_the_signature_of_a_search_lists_every_setting_before_and_after_a_search
     assert inspect.isfunction(nasight.search)
 
 
-def test_every_setting_of_a_search_is_described_in_a_sentence() -> None:
-    for name, (_, about) in settings_of(SearchOptions).items():
-        assert about.help.endswith("."), name
+@pytest.mark.parametrize("options", [SearchOptions, TrainOptions])
+def test_every_setting_is_described_in_a_sentence_and_listed_with_its_group(options: type) -> None:
+    about = [setting for _, setting in settings_of(options).values()]
+    assert all(setting.help.endswith(".") for setting in about)
+    places = [GROUPS.index(setting.group) for setting in about]
+    assert places == sorted(places)
 
 
 def test_dir_lists_what_there_is() -> None:

@@ -19,6 +19,7 @@ from nasight.cli._shared import (
     Fit,
     Json,
     Resolution,
+    Workers,
     counting,
     examples,
     option,
@@ -100,7 +101,7 @@ def cell(
     seed: Annotated[
         int, typer.Option(help="The choice of variants follows from it, or the network and plane of a landscape.")
     ] = 0,
-    workers: Annotated[int | None, option("Processes (default: as many as cores).", metavar="N")] = None,
+    workers: Workers = None,
     cluster: Cluster = None,
     device: Device = "auto",
     out: Annotated[

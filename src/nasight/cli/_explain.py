@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nasight.cli._shared import DataFolder, Device, Json, counters, counting, examples, option
+from nasight.cli._explain_options import Epochs, HeldOut, Level, Preset, RunData, RunSpace, Seeds
+from nasight.cli._shared import DataFolder, Device, Json, choice, counters, counting, examples, option
+from nasight.options import OUTPUT, WHAT
 
 if TYPE_CHECKING:
     from nasight.studies import Explanation
@@ -22,22 +24,29 @@ EXAMPLES = examples(
 
 def explain(
     runs: Annotated[list[str], typer.Argument(help="A finished search; others, of other seeds or methods, beside it.")],
-    out: Annotated[str | None, option("The page (default: RUN/report.html).", metavar="report.html")] = None,
     deep: Annotated[
-        bool, typer.Option("--deep", help="Compute the costly sections too: landscape, scores; minutes.")
+        bool, choice("Compute the costly sections too: landscape, scores; minutes.", "--deep", group=WHAT)
     ] = False,
-    level: Annotated[float, typer.Option(help="The level of each verdict.")] = 0.95,
-    examples: Annotated[int | None, option("At most this many held-out examples.", metavar="N")] = None,
     resolve: Annotated[
-        bool, typer.Option("--resolve", help="Retrain the candidates briefly and say which is best.")
+        bool,
+        choice(
+            "Retrain the candidates briefly, as --preset, --epochs and --seeds say, and say which is best.",
+            "--resolve",
+            group=WHAT,
+        ),
     ] = False,
-    preset: Annotated[str, typer.Option(help="How --resolve trains: tiny or small.")] = "tiny",
-    epochs: Annotated[int | None, option("Epochs of each training of --resolve.", metavar="N")] = None,
-    seeds: Annotated[int, typer.Option(help="Seeds of each training of --resolve.", metavar="N")] = 1,
-    data: Annotated[str | None, option("Where the run's data is now, if not where it was.")] = None,
-    space: Annotated[str | None, option("The space, where it is code of your own: FILE.py:NAME.")] = None,
+    data: RunData = None,
+    space: RunSpace = None,
+    level: Level = 0.95,
+    examples: HeldOut = None,
+    preset: Preset = "tiny",
+    epochs: Epochs = None,
+    seeds: Seeds = 1,
     device: Device = "auto",
     data_folder: DataFolder = None,
+    out: Annotated[
+        str | None, option("The page (default: RUN/report.html).", metavar="report.html", group=OUTPUT)
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Say of each decision of a search whether it is safe, how sure that is, and what to do if it is not."""

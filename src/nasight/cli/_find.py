@@ -13,16 +13,15 @@ import typer
 from nasight.cli import _shared
 from nasight.cli._find_progress import FindProgress
 from nasight.cli._shared import (
-    LENGTH,
-    MACHINE,
-    OUTPUT,
-    WHAT,
     Cluster,
     DataFolder,
     Fit,
     Json,
+    Overwrite,
     Resolution,
+    Seed,
     Strict,
+    Workers,
     choice,
     examples,
     interruptible,
@@ -30,14 +29,14 @@ from nasight.cli._shared import (
     option,
     photo_pixels,
     read_data,
+    setting,
     size_text,
 )
-from nasight.options import PRECISION
+from nasight.options import AUGMENT, LEARNING, LENGTH, OUTPUT, WHAT, SearchOptions
 
 if TYPE_CHECKING:
     from nasight.studies import Answer
 
-LIMITS = "Limits"
 EXAMPLES = examples(
     "nasight find --data photos/ --budget 30m --out runs/a",
     "nasight find --data cifar-10 --space darts --budget 8h --max-params 1M --max-latency 20 --out runs/b",
@@ -51,12 +50,9 @@ EXAMPLES = examples(
 def find(
     context: typer.Context,
     data: Annotated[str, choice(_shared.DATA, group=WHAT)] = "digits",
-    label: Annotated[
-        str | None, option("The column of a table that is asked for (default: label, or the last).", group=WHAT)
-    ] = None,
-    task: Annotated[
-        str | None, option("classes, labels or numbers (default: what the labels look like).", group=WHAT)
-    ] = None,
+    label: Annotated[str | None, setting(SearchOptions, "label")] = None,
+    task: Annotated[str | None, setting(SearchOptions, "task")] = None,
+    strict: Strict = False,
     space: Annotated[
         str | None,
         option("A space by name, or FILE.py:NAME (default: nasbench201 for images, mlp for vectors).", group=WHAT),
@@ -64,13 +60,6 @@ def find(
     baseline: Annotated[
         str | None,
         option("A model of your own to compare with: FILE.py:NAME, a function that makes it.", group=WHAT),
-    ] = None,
-    resolution: Resolution = None,
-    fit: Fit = None,
-    strict: Strict = False,
-    augment: Annotated[
-        str | None,
-        option("Random changes of images: none, or some of shift,flip,cutout (default: what helps).", group=WHAT),
     ] = None,
     method: Annotated[
         str | None, option("The method of the proposing searches (default: a GAEA row).", group=WHAT)
@@ -98,33 +87,27 @@ def find(
             group=LENGTH,
         ),
     ] = None,
-    class_weights: Annotated[
-        str | None, option("balanced: every class counts alike in the loss.", metavar="balanced", group=WHAT)
-    ] = None,
-    metric: Annotated[
-        str | None, option("The score that decides: accuracy, balanced-accuracy, F1, exact-match, R2.", group=WHAT)
-    ] = None,
-    max_params: Annotated[str | None, option("At most this many parameters.", metavar="300k", group=LIMITS)] = None,
-    max_latency: Annotated[
-        str | None, option("At most MS milliseconds per example, on one thread.", metavar="MS", group=LIMITS)
-    ] = None,
-    seed: Annotated[int, choice("Everything random follows from it.", group=MACHINE)] = 0,
-    workers: Annotated[int | None, option("Processes (default: as many as cores).", metavar="N", group=MACHINE)] = None,
-    cluster: Cluster = None,
-    device: Annotated[
-        str | None,
-        option("auto, cpu, cuda, cuda:N or mps (default: auto, the best there is).", metavar="NAME", group=MACHINE),
-    ] = None,
-    precision: Annotated[str | None, option(PRECISION, metavar="BITS", group=MACHINE)] = None,
-    data_folder: DataFolder = None,
     plan_only: Annotated[
         bool, choice("Measure speeds, print the plan and stop; nothing is kept.", "--plan-only", group=LENGTH)
     ] = False,
+    resolution: Resolution = None,
+    fit: Fit = None,
+    augment: Annotated[str | None, option(f"{AUGMENT} (default: what helps).", metavar="WORDS", group=LEARNING)] = None,
+    class_weights: Annotated[str | None, setting(SearchOptions, "class_weights")] = None,
+    metric: Annotated[str | None, setting(SearchOptions, "metric")] = None,
+    max_params: Annotated[str | None, setting(SearchOptions, "max_params")] = None,
+    max_latency: Annotated[str | None, setting(SearchOptions, "max_latency")] = None,
+    seed: Seed = 0,
+    workers: Workers = None,
+    cluster: Cluster = None,
+    device: Annotated[str | None, setting(SearchOptions, "device")] = None,
+    precision: Annotated[str | None, setting(SearchOptions, "precision")] = None,
+    data_folder: DataFolder = None,
     out: Annotated[
         str | None, option("The folder of the find (default: runs/find-DATA-SEED).", metavar="FOLDER", group=OUTPUT)
     ] = None,
     resume: Annotated[str | None, option("Resume the find in this folder.", metavar="FOLDER", group=OUTPUT)] = None,
-    overwrite: Annotated[bool, choice("Replace a find that is in --out.", group=OUTPUT)] = False,
+    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Find an architecture for your data within a budget: trained, compared with a baseline, explained.

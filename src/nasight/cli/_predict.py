@@ -14,8 +14,9 @@ from unicodedata import category
 
 import typer
 
-from nasight.cli._shared import MACHINE, OUTPUT, WHAT, DataFolder, Json, counting, examples, option
+from nasight.cli._shared import DataFolder, Json, counting, examples, option
 from nasight.errors import RequestError
+from nasight.options import MACHINE, OUTPUT, WHAT
 
 if TYPE_CHECKING:
     from nasight.studies import Model, Prediction

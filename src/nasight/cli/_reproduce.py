@@ -8,20 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nasight.cli._shared import (
-    MACHINE,
-    OUTPUT,
-    WHAT,
-    Cluster,
-    DataFolder,
-    Json,
-    choice,
-    counting,
-    examples,
-    option,
-    resumable,
-)
+from nasight.cli._shared import Cluster, DataFolder, Json, Workers, choice, counting, examples, option, resumable
 from nasight.errors import RequestError
+from nasight.options import OUTPUT, WHAT
 
 if TYPE_CHECKING:
     from nasight.studies import Claim, Finding, Reproduction
@@ -41,17 +30,19 @@ def reproduce(
     seeds: Annotated[
         int | None, option("Seeds for each claim (default: its own number; see --list).", metavar="N", group=WHAT)
     ] = None,
-    seed: Annotated[int, choice("The first seed; the others follow it.", metavar="S", group=WHAT)] = 0,
+    seed: Annotated[int, choice("The first seed; the others follow it.", metavar="N", group=WHAT)] = 0,
     data: Annotated[
         str, choice("A data set by name, or a file, for the claims that learn from data.", metavar="NAME", group=WHAT)
     ] = "digits",
-    workers: Annotated[int | None, option("Processes (default: as many as cores).", metavar="N", group=MACHINE)] = None,
+    workers: Workers = None,
     cluster: Cluster = None,
     data_folder: DataFolder = None,
     out: Annotated[
         str | None,
         option(
-            "Keep measurements here; resume what is there (default: runs/reproduce-DATA).", metavar="F", group=OUTPUT
+            "Keep measurements here; resume what is there (default: runs/reproduce-DATA).",
+            metavar="FOLDER",
+            group=OUTPUT,
         ),
     ] = None,
     listing: Annotated[bool, choice("Print the claims and exit.", "--list", group=OUTPUT)] = False,

@@ -11,10 +11,15 @@ import typer
 
 from nasight.cli._shared import (
     DATA,
+    Cells,
+    Channels,
     Cluster,
     DataFolder,
     Device,
     Json,
+    Layers,
+    Width,
+    Workers,
     counting,
     examples,
     given,
@@ -62,18 +67,16 @@ def score(
     resolution: Annotated[
         int, typer.Option(help="Shrink larger images to this many pixels per side; 0: leave them.", metavar="N")
     ] = 16,
-    channels: Annotated[int | None, typer.Option(help="Channels of the first cell.", metavar="N")] = None,
-    cells: Annotated[
-        int | None, typer.Option(help="Cells (nasbench201, nasbench1shot1: in each of three stages).", metavar="N")
-    ] = None,
-    width: Annotated[int | None, typer.Option(help="Width of the layers (mlp).", metavar="N")] = None,
-    layers: Annotated[int | None, typer.Option(help="Layers (mlp).", metavar="N")] = None,
+    channels: Channels = None,
+    cells: Cells = None,
+    width: Width = None,
+    layers: Layers = None,
     out: Annotated[
         str | None, typer.Option(help="Keep the scores here; resume where a call stopped.", metavar="FOLDER")
     ] = None,
     resume: Annotated[str | None, typer.Option(help="Resume the last call on this folder.", metavar="FOLDER")] = None,
     device: Device = "auto",
-    workers: Annotated[int | None, typer.Option(help="Processes (default: as many as cores).", metavar="N")] = None,
+    workers: Workers = None,
     cluster: Cluster = None,
     data_folder: DataFolder = None,
     list_scores: Annotated[bool, typer.Option("--list", help="Print the score table and exit.")] = False,

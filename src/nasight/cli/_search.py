@@ -13,10 +13,6 @@ import typer
 from nasight.cli import _shared
 from nasight.cli._methods import print_methods
 from nasight.cli._shared import (
-    LENGTH,
-    MACHINE,
-    OUTPUT,
-    WHAT,
     Cells,
     Channels,
     DataFolder,
@@ -24,6 +20,8 @@ from nasight.cli._shared import (
     Json,
     Layers,
     NoAugment,
+    Overwrite,
+    Seed,
     Strict,
     Width,
     choice,
@@ -39,7 +37,7 @@ from nasight.cli._shared import (
     setting,
     size_text,
 )
-from nasight.options import SearchOptions
+from nasight.options import LENGTH, OUTPUT, WHAT, SearchOptions
 
 if TYPE_CHECKING:
     from nasight.searching import Progress, Run
@@ -82,7 +80,6 @@ def search(
     epochs: Annotated[int | None, setting(SearchOptions, "epochs")] = None,
     schedule_epochs: Annotated[int | None, setting(SearchOptions, "schedule_epochs")] = None,
     warmup: Annotated[int | None, setting(SearchOptions, "warmup")] = None,
-    lr_warmup: Annotated[int | None, setting(SearchOptions, "lr_warmup")] = None,
     examples: Annotated[str | None, setting(SearchOptions, "examples")] = None,
     share: Annotated[float | None, setting(SearchOptions, "share")] = None,
     validation: Annotated[float | None, setting(SearchOptions, "validation")] = None,
@@ -105,6 +102,7 @@ def search(
     batch_size: Annotated[int | None, setting(SearchOptions, "batch_size")] = None,
     lr: Annotated[float | None, setting(SearchOptions, "lr")] = None,
     lr_min: Annotated[float | None, setting(SearchOptions, "lr_min")] = None,
+    lr_warmup: Annotated[int | None, setting(SearchOptions, "lr_warmup")] = None,
     arch_lr: Annotated[float | None, setting(SearchOptions, "arch_lr")] = None,
     weight_decay: Annotated[float | None, setting(SearchOptions, "weight_decay")] = None,
     clip: Annotated[float | None, setting(SearchOptions, "clip")] = None,
@@ -121,7 +119,7 @@ def search(
     top: Annotated[int | None, setting(SearchOptions, "top")] = None,
     max_params: Annotated[str | None, setting(SearchOptions, "max_params")] = None,
     max_latency: Annotated[str | None, setting(SearchOptions, "max_latency")] = None,
-    seed: Annotated[int, choice("Everything random follows from it.", group=MACHINE)] = 0,
+    seed: Seed = 0,
     path: Annotated[str | None, setting(SearchOptions, "path")] = None,
     threads: Annotated[int | None, setting(SearchOptions, "threads")] = None,
     slices: Annotated[int | None, setting(SearchOptions, "slices")] = None,
@@ -135,7 +133,7 @@ def search(
         str | None,
         option("Resume an interrupted run; with more --epochs, one that has ended.", metavar="FOLDER", group=OUTPUT),
     ] = None,
-    overwrite: Annotated[bool, choice("Replace a run that is in --out.", "--overwrite", group=OUTPUT)] = False,
+    overwrite: Overwrite = False,
     track: Annotated[
         str | None,
         option("tensorboard: event files in FOLDER/tensorboard, an epoch at a time.", metavar="TRACKER", group=OUTPUT),

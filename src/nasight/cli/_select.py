@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nasight.cli._shared import DataFolder, Json, examples, option, seconds
+from nasight.cli._shared import DataFolder, Json, Overwrite, Seed, examples, option, seconds
 from nasight.errors import RequestError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def select(
     published: Annotated[
         bool, typer.Option("--published", help="N-grams and their SVM as in the authors' released code.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Everything random follows from it.")] = 0,
+    seed: Seed = 0,
     threads: Annotated[int | None, typer.Option(help="How many share the work.")] = None,
     oracle: Annotated[
         bool, typer.Option("--oracle", help="Also train each incumbent alone, outside the clock, and test it.")
@@ -55,10 +55,10 @@ def select(
     ] = False,
     delta: Annotated[float, typer.Option(help="The bounds' probability of failure, in each of their steps.")] = 0.05,
     out: Annotated[
-        str | None, option("The run folder (default: runs/select-MAPS-DATA-METHOD-SEED).", metavar="F")
+        str | None, option("The run folder (default: runs/select-MAPS-DATA-METHOD-SEED).", metavar="FOLDER")
     ] = None,
-    resume: Annotated[str | None, option("Resume an interrupted run.", metavar="RUN")] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a run that is in --out.")] = False,
+    resume: Annotated[str | None, option("Resume an interrupted run.", metavar="FOLDER")] = None,
+    overwrite: Overwrite = False,
     folder: DataFolder = None,
     listing: Annotated[bool, typer.Option("--list", help="List the methods and leave.")] = False,
     as_json: Json = False,

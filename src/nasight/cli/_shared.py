@@ -12,10 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from nasight.errors import RequestError
-from nasight.options import DEVICE, settings_of
-
-WHAT, LENGTH, SIZE, MACHINE, OUTPUT = "What", "How long", "How large", "Machine", "Output"
-"""Groups of options in a help text."""
+from nasight.options import DEVICE, LEARNING, MACHINE, OUTPUT, SEED, SIZE, WHAT, settings_of
 
 
 def plain(text: str) -> str:
@@ -47,10 +44,10 @@ def setting(options: type, name: str, *names: str) -> Any:
 DataFolder = Annotated[
     str | None,
     option(
-        "The data folder; else $NASIGHT_DATA, else your cache.",
+        "Folder of the data sets (default: $NASIGHT_DATA, else your cache).",
         "--data-folder",
         "--folder",
-        metavar="F",
+        metavar="FOLDER",
         group=MACHINE,
     ),
 ]
@@ -62,7 +59,10 @@ Cluster = Annotated[
         group=MACHINE,
     ),
 ]
-Device = Annotated[str, choice(DEVICE, metavar="NAME", group=MACHINE)]
+Device = Annotated[str, option(DEVICE, metavar="NAME", group=MACHINE)]
+Seed = Annotated[int, choice(SEED, metavar="N", group=MACHINE)]
+Workers = Annotated[int | None, option("Processes (default: as many as cores).", metavar="N", group=MACHINE)]
+Overwrite = Annotated[bool, choice("Replace a run that is in --out.", "--overwrite", group=OUTPUT)]
 Json = Annotated[bool, choice("One JSON object on standard output and nothing else.", "--json", group=OUTPUT)]
 DATA = "A data set by name, an .npz file, a table (.csv, .tsv, .jsonl, .parquet), or photos in a folder or .csv."
 Resolution = Annotated[
@@ -78,9 +78,7 @@ Fit = Annotated[
     option("How photos of other proportions are brought to size: crop (default), pad or stretch.", group=SIZE),
 ]
 Strict = Annotated[bool, choice("Refuse photos that cannot be read (else a few are left out).", "--strict", group=WHAT)]
-NoAugment = Annotated[
-    bool, choice("No random changes of images: --augment none.", "--no-augment", group="How it learns")
-]
+NoAugment = Annotated[bool, choice("No random changes of images: --augment none.", "--no-augment", group=LEARNING)]
 
 
 def read_data(

@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nasight.cli._shared import (
-    LENGTH,
-    MACHINE,
-    OUTPUT,
-    WHAT,
     Cluster,
     DataFolder,
     Json,
+    Seed,
+    Workers,
     choice,
     count_text,
     counting,
@@ -27,6 +25,7 @@ from nasight.cli._shared import (
 )
 from nasight.cli._shared import table as lines_of
 from nasight.errors import RequestError
+from nasight.options import LENGTH, OUTPUT, WHAT
 
 if TYPE_CHECKING:
     from nasight.tables import Table, TableRow
@@ -103,10 +102,8 @@ def race(
         str, choice("Simulated time of a trial: 12000s, 200m, 1h30m.", metavar="TIME", group=LENGTH)
     ] = "12000s",
     trials: Annotated[int, choice("Searches of each method.", metavar="N", group=LENGTH)] = 500,
-    seed: Annotated[int, choice("Everything random follows from it.", group=MACHINE)] = 0,
-    processes: Annotated[
-        int | None, option("Processes (default: as many as cores).", metavar="N", group=MACHINE)
-    ] = None,
+    seed: Seed = 0,
+    processes: Workers = None,
     cluster: Cluster = None,
     workers: Annotated[
         str | None,

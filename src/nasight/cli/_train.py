@@ -13,11 +13,6 @@ import typer
 
 from nasight.cli._shared import (
     DATA,
-    LENGTH,
-    MACHINE,
-    OUTPUT,
-    SIZE,
-    WHAT,
     Cells,
     Channels,
     Cluster,
@@ -42,7 +37,7 @@ from nasight.cli._shared import (
     setting,
 )
 from nasight.errors import RequestError
-from nasight.options import SearchOptions, TrainOptions
+from nasight.options import LENGTH, MACHINE, OUTPUT, SIZE, WHAT, SearchOptions, TrainOptions
 
 if TYPE_CHECKING:
     from nasight.data import Units

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nasight.cli._shared import DataFolder, Device, Json, counters, examples, option
+from nasight.cli._explain_options import Epochs, HeldOut, Level, Preset, RunData, RunSpace, Seeds
+from nasight.cli._shared import DataFolder, Device, Json, choice, counters, examples, option
+from nasight.options import LENGTH, MACHINE, WHAT
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,21 +66,20 @@ def demo(
 )
 def ranking(
     run: Annotated[str, typer.Argument(help="A finished search.")],
-    sample: Annotated[int, typer.Option(help="This many different architectures.", metavar="N")] = 20,
     table: Annotated[
-        str | None, option("Look accuracies up (nasbench201, or a path) instead of training.", metavar="TABLE")
+        str | None,
+        option("Look accuracies up (nasbench201, or a path) instead of training.", metavar="TABLE", group=WHAT),
     ] = None,
-    metric: Annotated[str, typer.Option(help="Scores without training, joined by commas; or none.")] = "naswot",
-    level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
-    examples: Annotated[
-        int | None, option("At most this many held-out examples for shared weights.", metavar="N")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="The sample follows from it.")] = 0,
-    preset: Annotated[str, typer.Option(help="How each is trained: tiny or small.")] = "tiny",
-    epochs: Annotated[int | None, option("Epochs of each training.", metavar="N")] = None,
-    seeds: Annotated[int, typer.Option(help="Seeds of each training.", metavar="N")] = 1,
-    data: Annotated[str | None, option("Where the run's data is now, if not where it was.")] = None,
-    space: Annotated[str | None, option("The space, where it is code of your own: FILE.py:NAME.")] = None,
+    metric: Annotated[str, choice("Scores without training, joined by commas; or none.", group=WHAT)] = "naswot",
+    data: RunData = None,
+    space: RunSpace = None,
+    level: Level = 0.95,
+    sample: Annotated[int, choice("This many different architectures.", metavar="N", group=LENGTH)] = 20,
+    examples: HeldOut = None,
+    preset: Preset = "tiny",
+    epochs: Epochs = None,
+    seeds: Seeds = 1,
+    seed: Annotated[int, choice("The sample follows from it.", metavar="N", group=MACHINE)] = 0,
     device: Device = "auto",
     data_folder: DataFolder = None,
     as_json: Json = False,
