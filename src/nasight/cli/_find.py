@@ -76,13 +76,13 @@ def find(
     ] = None,
     target: Annotated[
         str | None,
-        option("The training that is meant in the end, by its preset: limits count at its size.", group=LENGTH),
+        option("The preset you will train the result with later; limits are counted at its size.", group=LENGTH),
     ] = None,
     shares: Annotated[
         str | None,
         option(
-            "Of the budget, for some of recipe (0.12), propose (0.2), race (0.38) and answer (0.3); the others divide "
-            "the rest.",
+            "Share of the budget per part (defaults: recipe 0.12, propose 0.2, race 0.38, answer 0.3). Parts you leave "
+            "out divide the rest.",
             metavar="race=0.5,recipe=0.05",
             group=LENGTH,
         ),

@@ -57,9 +57,9 @@ def predict(
         int | None, option("Examples read and computed at once (default: up to 64).", metavar="N", group=MACHINE)
     ] = None,
 ) -> None:
-    """Tell the classes of new files, with their probabilities; or their labels, or numbers.
+    """Predict the classes of new files with their probabilities, or their labels or numbers.
 
-    A file that cannot be read is named and left out; the others are told all the same, and the command ends with 2.
+    Files that cannot be read are listed and skipped; the exit code is then 2.
     """
     if as_json and csv_file is not None:
         raise RequestError("give --json or --csv, not both")

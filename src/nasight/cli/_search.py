@@ -1,4 +1,4 @@
-"""`nasight search`: find an architecture with one shared-weights network, or by a score without training."""
+"""`nasight search`: one architecture search, with shared weights or by a score without training."""
 
 from __future__ import annotations
 
@@ -140,7 +140,10 @@ def search(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Find an architecture with one shared-weights network, or by a score without training."""
+    """Run one architecture search: with shared weights, or by a score without training.
+
+    For a trained network with a baseline beside it, use nasight find.
+    """
     if list_methods:
         print_methods(preset, as_json=as_json)
         return

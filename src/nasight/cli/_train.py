@@ -147,7 +147,7 @@ def train(
 ) -> None:
     """Train a found (or named) architecture from scratch, with several seeds.
 
-    The same command resumes what a kill left unfinished, and reads what is finished.
+    Run the same command again to resume an interrupted training; finished seeds are not trained again.
     """
     if resume is not None:
         only_with_resume(context, WITH_RESUME, "a training keeps what it was asked for, except --lr after it diverged")
