@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -41,6 +40,7 @@ from nasight.options import LENGTH, MACHINE, OUTPUT, SIZE, WHAT, SearchOptions, 
 
 if TYPE_CHECKING:
     from nasight.data import Units
+    from nasight.studies import Trainable
     from nasight.training import EpochRow, Summary
 
 EXAMPLES = examples(
@@ -154,10 +154,9 @@ def train(
         _resume(resume, lr, space, data, data_folder, device, as_json=as_json)
         return
     from nasight.compute import cluster as cluster_at
-    from nasight.studies import trainable
-    from nasight.training import moved, settings_for, train_seeds
+    from nasight.studies import train_found, trainable
 
-    what = trainable(
+    found = trainable(
         run,
         space=space,
         arch=arch,
@@ -194,35 +193,20 @@ def train(
         share=share,
         validation=validation,
         precision=precision,
+        size=given(channels=channels, cells=cells, width=width),
     )
-    size = {**what.settings.get("size", {}), **given(channels=channels, cells=cells, width=width)}
-    settings = {**what.settings, **settings, "size": size}
-    numbers = _seeds(seeds, seed, seed_list)
-    for place in sorted(Path(what.out).glob("*/seed-*")):
-        if (note := moved(place, device)) is not None:
-            typer.echo(f"{place.name}: {note}", err=True)
-    # Words for random changes are the data's; a training has them or not.
-    plain = {k: isinstance(v, str) or v if k == "augment" else v for k, v in settings.items() if k != "metric"}
-    resolved = settings_for(what.space, what.preset, **plain)
-    judge = "test" if resolved.validation == "test" and what.data.test_y is not None else "held out"
-    with resumable(what.out):
-        units = what.data.task.with_own(None, metric).units
-        with cluster_at(cluster) as executor, _progress(numbers, resolved.epochs, judge, units) as progress:
-            summary = train_seeds(
-                what.space,
-                what.arch,
-                what.data,
-                seeds=numbers,
-                preset=what.preset,
-                out=what.out,
-                executor=executor,
-                workers=workers,
-                threads=threads,
-                slices=slices,
-                progress=progress,
-                device=device,
-                **settings,
-            )
+    what, numbers = found.changed(**settings), _seeds(seeds, seed, seed_list)
+    with resumable(what.out), cluster_at(cluster) as executor, _progress(numbers, what) as progress:
+        summary = train_found(
+            what,
+            seeds=numbers,
+            executor=executor,
+            workers=workers,
+            threads=threads,
+            slices=slices,
+            progress=progress,
+            device=device,
+        )
     typer.echo(json.dumps(_object(summary)) if as_json else _text(summary))
 
 
@@ -293,8 +277,11 @@ def _text(summary: Summary) -> str:
 
 
 @contextmanager
-def _progress(seeds: list[int], epochs: int, judge: str, units: Units) -> Iterator[Callable[[int, EpochRow], None]]:
+def _progress(seeds: list[int], what: Trainable) -> Iterator[Callable[[int, EpochRow], None]]:
     """A bar per seed with the time left on a terminal, a line per epoch otherwise; both on standard error."""
+    settings, units = what.resolved, what.data.task.with_own(None, what.settings.get("metric")).units
+    epochs = settings.epochs
+    judge = "test" if settings.validation == "test" and what.data.test_y is not None else "held out"
     if not sys.stderr.isatty():
 
         def line(seed: int, row: EpochRow) -> None:

@@ -18,6 +18,7 @@ from nasight.studies._retrain import resolved, retrain
 from nasight.studies._search import resume, search
 from nasight.studies._simulate import ClusterStanding, Simulation, simulate
 from nasight.studies._train import Trainable, trainable
+from nasight.studies._train_found import train_found
 from nasight.studies._train_free import TRAIN_FREE_METHODS, train_free_search
 from nasight.studies._trained_cell import trained_cell
 from nasight.studies._trained_model import trained_model
@@ -99,6 +100,7 @@ __all__ = [
     "search",
     "simulate",
     "time_text",
+    "train_found",
     "train_free_search",
     "trainable",
     "trained_cell",

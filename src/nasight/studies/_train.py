@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import Any, Unpack
 
 from nasight.data import Dataset, load_at, photo_defaults, with_label
 from nasight.errors import RequestError
+from nasight.options import TrainOptions
+from nasight.own import own_parts
 from nasight.runs import DataRecord, RunFolder, data_of, is_code, named_again
 from nasight.searching import published_training, read_count, read_milliseconds
 from nasight.spaces import Space, family_of
@@ -18,6 +20,7 @@ from nasight.spaces import load as load_space
 from nasight.studies._asked import asked_for
 from nasight.studies._folder_name import folder_name
 from nasight.studies.finding import Answer, with_test_part
+from nasight.training import TrainSettings, settings_for
 
 
 @dataclass(frozen=True)
@@ -29,8 +32,27 @@ class Trainable:
     data: Dataset
     out: Path
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Settings that belong to the run: of the published training of its method, or those that a find measured."""
+    """What differs from the preset: as its method was published, as a find measured it, or as it was `changed`."""
     preset: str = "small"
+
+    def changed(self, **settings: Unpack[TrainOptions]) -> Trainable:
+        """The same with these settings; sizes that are not named stay.
+
+        Parameters
+        ----------
+        settings : any setting of `nasight.training.TrainOptions`.
+        """
+        sizes = {**self.settings.get("size", {}), **settings.get("size", {})}
+        return replace(self, settings={**self.settings, **settings, "size": sizes})
+
+    @property
+    def resolved(self) -> TrainSettings:
+        """Every setting of the training, those of the preset too; functions of one's own left out."""
+        settings = {name: value for name, value in self.settings.items() if name not in ("label", "task")}
+        own_parts(settings)
+        if isinstance(settings.get("augment"), str):  # words for random changes are the data's; a training has them
+            settings["augment"] = True
+        return settings_for(self.space, self.preset, **settings)
 
 
 @dataclass(frozen=True)
@@ -95,16 +117,24 @@ def trainable(
     max_latency: float | str | None = None,
     **options: Any,
 ) -> Trainable:
-    """What `run` found, or the architecture `arch` of `space`; `data` may be other data than the run's.
+    """What a search or a find found, or a named architecture: with its data, ready for `train_found`.
 
-    Of a find it is the winner of the race, or the best point of its front within `max_params` and `max_latency`, at the
-    size at which these count: without a preset that of the find's target, or the find's own. With the preset "paper" a
-    search, or a published cell by its name, comes with what the publication of its method trains otherwise.
-    `resolution`, `fit` and `strict` are those of `nasight.data.load`; without them images are read as the preset was
-    published, or as the run read them. `options` are the space's own. Code that a run was made with
-    is run only where `space` names it again, as "FILE.py:NAME".
-
-    By default trainings go to RUN/train, and to a folder of their own in there where the data is not the run's.
+    Parameters
+    ----------
+    run : a finished search, or a find: then the winner of its race, at the size at which its limits count.
+    space : without `run` a space by name, or "FILE.py:NAME". With `run` the code that it was made with, which is run
+        only where it is named again.
+    arch : without `run` the architecture, as its space writes it.
+    data : the run's by default, without a run digits; see `nasight.data.load`.
+    out : where trainings go. By default RUN/train, and a folder of their own in there where the data is not the run's.
+    data_folder : the folder of the data sets that have names.
+    preset : "small" by default; of a find its target, or its own size. With "paper" a search, or a published cell by
+        its name, comes with what the publication of its method trains otherwise.
+    label, task : of `data`, where it is a table.
+    resolution, fit, strict : as in `nasight.data.load`; by default images are read as the preset was published, or as
+        the run read them.
+    max_params, max_latency : of a find: take the best point of its front within these limits.
+    options : the space's own, such as `layers=3` for mlp.
     """
     data = None if data is None else with_label(data, label, task)
     if data is None and (label is not None or task is not None):
