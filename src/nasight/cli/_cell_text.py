@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nasight.cli._shared import count_text, multiplies_line, size_text
+from nasight.cli._shared import count_text, multiplies_line, size_text, table
 
 if TYPE_CHECKING:
     from nasight.anatomy import Design
@@ -127,9 +127,7 @@ def comparison_table(found: dict[str, Any]) -> str:
                 f"{row['diverged']} of {len(found['seeds'])}",
             )
         )
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
     losses = ", ".join(f"{loss:.3f} at lr {lr}" for lr, loss in found["target_loss"].items())
     return "\n".join(
-        [*lines, "", f"steps to a test loss of {losses}", f"curves  {found['curves']}", f"run     {found['run']}"]
+        [*table(rows), "", f"steps to a test loss of {losses}", f"curves  {found['curves']}", f"run     {found['run']}"]
     )

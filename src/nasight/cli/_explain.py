@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nasight.cli._explain_options import Epochs, HeldOut, Level, Preset, RunData, RunSpace, Seeds
-from nasight.cli._shared import DataFolder, Device, Json, choice, counters, counting, examples, option
+from nasight.cli._shared import DataFolder, Device, Json, choice, counters, counting, examples, option, table
 from nasight.options import OUTPUT, WHAT
 
 if TYPE_CHECKING:
@@ -146,5 +146,4 @@ def _table(found: Explanation) -> list[str]:
     for d in found.decisions:
         share = f"{100 * min(d['confidence'], 0.9999):.2f} %"
         rows.append((d["name"], d["choice"], d["verdict"], f"{d['margin']:+.4f}", share, d["advice"]))
-    widths = [max(len(row[i]) for row in rows) for i in range(5)]
-    return ["  " + "  ".join([c.ljust(w) for c, w in zip(row, widths, strict=False)] + [row[5]]) for row in rows]
+    return table(rows, indent="  ")

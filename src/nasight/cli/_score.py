@@ -153,7 +153,7 @@ def _text(found: Scores, top: int, out: str | None) -> str:
         lines += [f"  {value:>14.6g}  {text}" for text, value in found.top(metric, top)]
     if len(found.values) > 1:
         lines += ["", "rank correlation (Spearman; every metric turned so that more is better)"]
-        lines += _aligned([("", *found.values), *_correlations(found)])
+        lines += table([("", *found.values), *_correlations(found)], indent="  ", right=True)
     if out is not None:
         lines += ["", f"scores  {out}/scores.jsonl, {out}/result.json"]
     return "\n".join(lines)
@@ -162,14 +162,6 @@ def _text(found: Scores, top: int, out: str | None) -> str:
 def _correlations(found: Scores) -> Iterator[tuple[str, ...]]:
     for metric, others in found.correlations().items():
         yield (metric, *("-" if value is None else f"{value:.2f}" for value in others.values()))
-
-
-def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return [
-        "  " + "  ".join(c.rjust(w) if i else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))
-        for row in rows
-    ]
 
 
 def _list(as_json: bool) -> None:

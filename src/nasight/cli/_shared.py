@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -213,10 +213,20 @@ def counters() -> Iterator[Callable[[str], Callable[[int, int], None]]]:
         yield begin
 
 
-def table(rows: list[tuple[str, ...]]) -> list[str]:
-    """Rows as lines whose columns stand under each other."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+def table(rows: Sequence[tuple[str, ...]], *, indent: str = "", right: bool = False) -> list[str]:
+    """Rows as lines whose columns stand under each other; `right`: all but the first end under each other.
+
+    >>> table([("a", "value"), ("b", "1")], indent="  ", right=True)
+    ['  a  value', '  b      1']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+
+    def line(row: tuple[str, ...]) -> str:
+        cells = enumerate(zip(row, widths, strict=True))
+        padded = (cell.rjust(width) if right and i else cell.ljust(width) for i, (cell, width) in cells)
+        return indent + "  ".join(padded).rstrip()
+
+    return [line(row) for row in rows]
 
 
 def count_text(number: int) -> str:

@@ -292,10 +292,7 @@ def _describe(row: TableRow, table: Table) -> str:
         cells += [_number(values.get(f"val{epochs}")) for epochs in (full, short)]
         cells += [_number(values.get(f"traintime{full}_s"), 0), _number(values.get("latency_ms"), 1)]
         rows.append((f"  {dataset}", *cells))
-    widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
-    lines += [
-        "  ".join(c.rjust(w) if i else c.ljust(w) for i, (c, w) in enumerate(zip(r, widths, strict=True))) for r in rows
-    ]
+    lines += lines_of(rows, right=True)
     for dataset, seeds in row.seeds.items():
         lines.append(f"  {dataset} validation by seed: {', '.join(f'{value:.2f}' for value in seeds)}")
     if any("-" in r for r in rows):

@@ -9,6 +9,7 @@ import typer
 
 from nasight.cli._explain_options import Epochs, HeldOut, Level, Preset, RunData, RunSpace, Seeds
 from nasight.cli._shared import DataFolder, Device, Json, choice, counters, examples, option
+from nasight.cli._shared import table as lines_of
 from nasight.options import LENGTH, MACHINE, WHAT
 
 if TYPE_CHECKING:
@@ -117,14 +118,13 @@ def _ranks(found: RankedSample) -> str:
         kendall, spearman = _interval(a.kendall, a.kendall_interval), _interval(a.spearman, a.spearman_interval)
         lead = f"{100 * found.ranking.leads[name]:.0f} %"
         rows.append((name, kendall, spearman, units.difference(predictor.regret), lead, found.says(name)))
-    widths = [max(len(row[i]) for row in rows) for i in range(5)]
     return "\n".join(
         [
             f"{found.run}: {len(found.architectures)} architectures, against {found.truth}",
             f"intervals at {100 * found.level:g} % over resamples of the architectures; "
             "`leads in`: the share of them in which this predictor has the highest Kendall",
             "",
-            *("  " + "  ".join([c.ljust(w) for c, w in zip(row, widths, strict=False)] + [row[5]]) for row in rows),
+            *lines_of(rows, indent="  "),
         ]
     )
 
