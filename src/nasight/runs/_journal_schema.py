@@ -70,6 +70,7 @@ KINDS: Mapping[str, TypeAdapter[Any]] = {
     "epochs": TypeAdapter(Count),
     "seeds": TypeAdapter(Annotated[int, Field(ge=2, le=100)]),
     "failed": TypeAdapter(str),
+    "forgotten": TypeAdapter(str),
     "places": TypeAdapter(Count),
     "spare": TypeAdapter(Count),
     "began": TypeAdapter(Seconds),

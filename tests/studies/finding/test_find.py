@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from nasight.studies.finding import Budget, Trainings, _find, _leg
 from nasight.studies.finding._finder import NOTHING, add_budget, has_ended, legs
 from nasight.studies.finding._journal import Journal
 from nasight.studies.finding._plan import GRID
+from nasight.studies.finding._recipe import RATES
 from nasight.studies.finding._workers import Searches, SearchRequest
 from nasight.training import Diverged, Job
 
@@ -129,14 +131,44 @@ def test_reading_the_data_counts_in_the_time_of_a_find(
         time.sleep(1.5)
         return read(*given, **settings)
 
-    def stop(event: str, values: Any) -> None:
-        if event == "plan":
-            raise KeyboardInterrupt
-
     monkeypatch.setattr(_find, "load_data", slow)
     with pytest.raises(KeyboardInterrupt):
-        nasight.find(few_digits_file, out=tmp_path / "a", progress=stop, **TINY)
-    assert Journal(tmp_path / "a")["began 0"] >= 1.5
+        nasight.find(few_digits_file, out=tmp_path / "a", progress=stop_at("plan"), budget=3_600.0, workers=1)
+    journal = Journal(tmp_path / "a")
+    assert journal["began 0"] == 0.0
+    assert journal["planned 0"] <= 3_600 - 1.5
+
+
+def stop_at(wanted: str) -> Callable[[str, Any], None]:
+    """Progress that stops a find at an event or a stage."""
+
+    def stop(event: str, values: Any) -> None:
+        if wanted in (event, values.get("stage")):
+            raise KeyboardInterrupt
+
+    return stop
+
+
+def test_more_time_before_the_race_is_planned_anew(few_digits_file: Path, tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        nasight.find(few_digits_file, out=tmp_path / "a", progress=stop_at("propose"), budget=600.0, workers=1)
+    plans = [Journal(tmp_path / "a")["plan 0"]]
+    with pytest.raises(KeyboardInterrupt):
+        nasight.resume_find(tmp_path / "a", budget="+10h", progress=stop_at("plan"))
+    journal = Journal(tmp_path / "a")
+    plans.append(journal["plan 0"])
+    assert journal["began 0"] == 0.0
+    assert journal["planned 0"] > 36_000
+    assert plans[0]["places"][0] < plans[1]["places"][0]
+
+
+def test_more_time_in_the_race_is_shared_with_the_answer(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    for key, value in (("budget 0", asdict(Budget(60.0))), ("planned 0", 56.0), ("proposals 0", []), ("places 0 0", 8)):
+        journal.put(key, value)
+    add_budget(journal, Budget(20.0, more=True))
+    again = Journal(tmp_path)
+    assert (again["budget 0"]["seconds"], again["planned 0"], again["places 0 0"]) == (80.0, 76.0, 8)
 
 
 def test_a_smaller_point_of_the_front_is_picked_without_searching_again(answer: Answer) -> None:
@@ -349,6 +381,42 @@ def test_a_baseline_that_is_slower_than_the_limit_does_not_run_along_and_that_is
     )  # fmt: skip
     assert "baseline" not in [line["architecture"] for line in found.result["race"]["lines"]]
     assert any(text.startswith("baseline does not run along") for text in told)
+    assert re.search("your own baseline is not what the answer compares with: .* ms, and at most 50", found.cautions[0])
+
+
+def test_an_own_baseline_has_the_learning_rate_that_suits_it(few_digits: Dataset, tmp_path: Path) -> None:
+    class Deep(nn.Sequential):
+        """Without normalization it needs a higher rate than the networks that the recipe is tuned on."""
+
+        def __init__(self) -> None:
+            hidden = [layer for _ in range(5) for layer in (nn.Linear(32, 32), nn.ReLU())]
+            super().__init__(nn.Flatten(), nn.Linear(64, 32), nn.ReLU(), *hidden, nn.Linear(32, 10))
+
+    given = {**TINY, "trainings": 34, "epochs": 6}
+    found = nasight.find(few_digits, baseline=Deep, out=tmp_path / "a", **given).result
+    rates = {row["recipe"]["lr"]: row["accuracy"] for row in found["own_rates"]}
+    assert set(rates) == set(RATES)
+    assert rates[found["baseline"]["recipe"]["lr"]] == max(rates.values())
+    keys = [key for key in Journal(tmp_path / "a") if key.startswith("training baseline ") and "judged=test" in key]
+    assert len(keys) == 3
+    assert all(f" lr={found['baseline']['recipe']['lr']:g} " in key for key in keys)
+
+
+def test_a_baseline_that_diverges_is_replaced_and_that_is_said(few_digits: Dataset, tmp_path: Path) -> None:
+    class Exploding(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.head = nn.Linear(64, 10)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            out: torch.Tensor = self.head(x.flatten(1)) * (math.nan if torch.is_grad_enabled() else 1.0)
+            return out
+
+    given = {**TINY, "trainings": 30}
+    found = nasight.find(few_digits, baseline=Exploding, out=tmp_path / "a", **given)
+    assert found.baseline["kind"] != "baseline"
+    assert "your own baseline is not what the answer compares with: its training failed" in found.cautions
+    assert found.result["trainings"] <= 30
 
 
 def test_an_own_model_is_compared_with_its_first_options_and_an_own_baseline(
@@ -376,9 +444,10 @@ def test_an_own_model_is_compared_with_its_first_options_and_an_own_baseline(
             out: torch.Tensor = self.head(self.attention(rows, rows, rows)[0].mean(1))
             return out
 
-    found = nasight.find(few_digits, space=build, baseline=Attending, out=tmp_path / "a", **TINY)
+    given = {**TINY, "trainings": 32}
+    found = nasight.find(few_digits, space=build, baseline=Attending, out=tmp_path / "a", **given)
     lines = found.result["race"]["lines"]
-    assert found.result["trainings"] <= TINY["trainings"]
+    assert found.result["trainings"] <= given["trainings"]
     controls = [line["architecture"] for line in lines if line["control"]]
     assert controls == ["activation=relu, head=one", "plain", "baseline"]
     products = {line["architecture"]: line["multiply_adds"] for line in lines}
@@ -425,28 +494,20 @@ def test_a_baseline_in_a_file_is_trained_by_other_processes_and_its_model_is_use
     assert [row.split(",")[1] for row in alone.stdout.splitlines()] == [row.split(",")[1] for row in rows]
 
 
-class Stop(Exception):
-    """Raised where a find is to stop."""
-
-
 def test_a_find_that_replaces_another_is_kept_from_its_first_training_on(
     answer: Answer, few_digits: Dataset, tmp_path: Path
 ) -> None:
     place = tmp_path / "a"
     shutil.copytree(answer.path, place)
 
-    def stop_at(event: str) -> None:
-        def tell(told: str, values: Any) -> None:
-            if told == event:
-                raise Stop
+    def begin_until(event: str) -> None:
+        with pytest.raises(KeyboardInterrupt):
+            nasight.find(few_digits, out=place, overwrite=True, progress=stop_at(event), **TINY, seed=1)
 
-        with pytest.raises(Stop):
-            nasight.find(few_digits, out=place, overwrite=True, progress=tell, **TINY, seed=1)
-
-    stop_at("plan")  # nothing was trained: the old one is there
+    begin_until("plan")  # nothing was trained: the old one is there
     assert Answer(place).result["architecture"] == answer.architecture
     assert not (place / ".replaced").exists()
-    stop_at("training")
+    begin_until("training")
     assert RunFolder(place).result is None
     assert nasight.resume_find(place, data=few_digits).result["seed"] == 1
     assert not (place / ".replaced").exists()

@@ -41,6 +41,8 @@ class RecipeValues:
     """Whether examples are images, which random changes are for."""
     units: Units = field(default_factory=Units)
     """In which scores are written."""
+    own: Sequence[TriedRecipe] = ()
+    """Learning rates that were tried on the user's own baseline, which has the best of them."""
 
 
 TEMPLATE = """
@@ -73,6 +75,13 @@ That was chosen on the space's reference before any candidate was seen, one sett
   </tbody></table></div>
 {% else %}
 An earlier leg of this find chose it.</p>
+{% endif %}
+{% if values.own %}
+<p>Your baseline has the best of three learning rates of its own, since the others were chosen on another network:
+{% for recipe in values.own -%}
+{{ "%g"|format(recipe.lr) }} ({{ values.units.text(recipe.accuracy) if recipe.accuracy is not none else "failed" }}
+{%- if recipe.chosen %}, chosen{% endif %}){{ "." if loop.last else ", " }}
+{%- endfor %}</p>
 {% endif %}
 """
 

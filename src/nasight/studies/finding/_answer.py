@@ -210,6 +210,8 @@ class Answer:
                 "the metric gives one number for all rows, so the interval knows how seeds differ, and not which rows "
                 "happened to be in the test part: it is too narrow"
             )
+        if (missing := self.result.get("missing")) is not None:
+            found.append(f"your own baseline is not what the answer compares with: {missing}")
         if (ahead := self.result.get("ahead")) is not None:
             units, mine = Units.of(self.result), ahead["baseline"]
             than = "" if mine is None else f": {units.text(ahead['accuracy'])} against {units.text(mine)}"

@@ -11,7 +11,7 @@ from nasight.errors import RunError
 from nasight.studies.finding._leg import Leg, leg_seed
 from nasight.studies.finding._names import OWN, SPACE, is_searched, split_name
 from nasight.studies.finding._plan import SEEDS
-from nasight.studies.finding._planning import JUDGING, KEPT_EPOCH
+from nasight.studies.finding._planning import JUDGING, KEPT_EPOCH, MOST_EPOCHS
 from nasight.studies.finding._race import Candidate, Outcome, Race
 from nasight.studies.finding._result import Sides, result_of
 from nasight.studies.finding._settings import is_own
@@ -53,7 +53,8 @@ def answer(leg: Leg, race: Race) -> dict[str, Any]:
     """Winner and baseline, trained alike with new seeds on all rows, and what the test part says of them."""
     ranked = race.ranked()
     # Where a larger network of the space is meant, what has but one size is nothing to compare with.
-    controls = [c for c in ranked if c.control and (not race.by_size or is_searched(c))]
+    controls = [c for c in ranked if c.control and c.architecture not in race.left]
+    controls = [c for c in controls if not race.by_size or is_searched(c)]
     # What the user has named, or the first options of their own model, is what has to be beaten.
     asked = OWN if OWN in leg.context.spaces else SPACE if is_own(leg.settings.space) else None
     controls.sort(key=lambda c: split_name(c.architecture)[0] != asked)
@@ -91,10 +92,11 @@ def _trained(
     """The trainings of both sides, and their outcomes."""
     requests = {
         c.architecture: [
-            leg.request(*split_name(c.architecture), epochs, seed, leg.recipe, final=True)
+            leg.request(key, text, epochs, seed, leg.recipe_of(key), final=True)
             for seed in answer_seeds(leg.settings.seed, leg.number, seeds)
         ]
         for c in sides
+        for key, text in [split_name(c.architecture)]
     }
     # The slower ones first, so that no process is left with a long one in the end.
     slower = sorted(requests, key=lambda name: -_seconds(race, name))
@@ -124,8 +126,8 @@ def _affordable(leg: Leg, race: Race, winner: Candidate, baseline: Candidate) ->
         costs = [cost for cost in each for _ in range(seeds)]
         return makespan(costs, leg.context.count) <= usable
 
-    least, most = min(LEAST_EPOCHS, leg.plan.rungs[0]), 2 * leg.plan.epochs if leg.epochs is None else leg.epochs
-    return longest(fits, least, most)
+    least = min(LEAST_EPOCHS, leg.plan.rungs[0])
+    return longest(fits, least, leg.epochs or max(leg.plan.epochs, MOST_EPOCHS))
 
 
 def longest(fits: Callable[[int, int], bool], least: int, most: int) -> tuple[int, int]:

@@ -63,10 +63,17 @@ def add_budget(journal: Journal, more: Budget) -> None:
     if last < 0:
         raise RequestError(f"{journal.path} has no budget to add to: begin this find anew, with --overwrite")
     budget = Budget(**journal[f"budget {last}"])
-    if f"epochs {last}" not in journal and budget.seconds is not None and more.seconds is not None:
-        journal.put(f"budget {last}", asdict(replace(budget, seconds=budget.seconds + more.seconds)))
-    else:
+    if f"epochs {last}" in journal or budget.seconds is None or more.seconds is None:
         journal.put(f"budget {last + 1}", asdict(more))
+        return
+    journal.put(f"budget {last}", asdict(replace(budget, seconds=budget.seconds + more.seconds)))
+    if f"proposals {last}" in journal:
+        # The race has begun: its rungs stay as they are, and have more time.
+        journal.put(f"planned {last}", journal[f"planned {last}"] + more.seconds)
+    else:
+        # All that has not begun is planned anew.
+        for key in ("size", "speed", "plan", "planned", "search length", "places 0"):
+            journal.forget(f"{key} {last}")
 
 
 def _run(context: Context, more: Budget | None) -> Answer:
@@ -75,11 +82,13 @@ def _run(context: Context, more: Budget | None) -> Answer:
         if more is not None:
             add_budget(context.journal, more)
         previous: LegResult | None = None
-        leg = 0
+        leg, began = 0, context.clock.before
         while f"budget {leg}" in context.journal:
             budget = Budget(**context.journal[f"budget {leg}"])
             if budget != NOTHING:
-                previous = _leg(context, leg, budget, previous)
+                ended = f"done {leg}" in context.journal
+                previous = _leg(context, Leg(context, leg, budget, previous, began))
+                began = began if ended else context.clock()
             leg += 1
         if previous is None:
             raise RequestError(f"the find in {context.folder.path} never had a budget that was enough")
@@ -96,15 +105,15 @@ def _run(context: Context, more: Budget | None) -> Answer:
     return Answer(context.folder.path, space=own if isinstance(own, ModuleSpace | FixedSpace) else None)
 
 
-def _leg(context: Context, number: int, budget: Budget, previous: LegResult | None) -> LegResult:
+def _leg(context: Context, leg: Leg) -> LegResult:
     """One leg; of one that was done before nothing is told again."""
-    tell, done = context.tell, f"done {number}"
+    tell, done = context.tell, f"done {leg.number}"
     if done in context.journal:
         context.tell = silent
     try:
-        found = run_leg(Leg(context, number, budget, previous))
+        found = run_leg(leg)
     except TooSmall:
-        context.journal.put(f"budget {number}", asdict(NOTHING))
+        context.journal.put(f"budget {leg.number}", asdict(NOTHING))
         raise
     finally:
         context.tell = tell

@@ -15,6 +15,8 @@ from nasight.runs import JournalLine, append, checked_object, read_lines
 from nasight.studies.finding._race import Outcome
 
 NAME = "journal.jsonl"
+FORGOTTEN = "forgotten"
+"""The key of a line that takes another one back."""
 
 
 class Journal:
@@ -32,7 +34,9 @@ class Journal:
         """Take what the file holds now."""
         if self.path.exists():
             rows = read_lines(self.path, lambda value, what: checked_object(value, JournalLine, what))
-            self._values = {row["key"]: row["value"] for row in rows}
+            self._values = {}
+            for row in rows:
+                self._take(row["key"], row["value"])
 
     def __contains__(self, key: str) -> bool:
         return key in self._values
@@ -50,7 +54,18 @@ class Journal:
         """Keep a value; it is on the disk when this returns."""
         line = json.dumps({"key": key, "value": value}, allow_nan=False) + "\n"
         append(self.path, line.encode())
-        self._values[key] = json.loads(line)["value"]
+        self._take(key, json.loads(line)["value"])
+
+    def forget(self, key: str) -> None:
+        """Let `decide` decide anew."""
+        if key in self._values:
+            self.put(FORGOTTEN, key)
+
+    def _take(self, key: str, value: Any) -> None:
+        if key == FORGOTTEN:
+            self._values.pop(value, None)
+        else:
+            self._values[key] = value
 
     def decide(self, key: str, value: Callable[[], Any]) -> Any:
         """The value that was decided before, or this one, which is then kept."""

@@ -15,13 +15,15 @@ from nasight.reproducible import generator_for
 from nasight.searching import Latency
 from nasight.studies.finding._budget import Budget
 from nasight.studies.finding._context import Context
-from nasight.studies.finding._names import SPACE
+from nasight.studies.finding._names import OWN, SPACE
 from nasight.studies.finding._plan import JUDGE_SHARE, Plan, Speed
 from nasight.studies.finding._planning import (
     FEWEST_EPOCHS,
     FEWEST_PLACES,
     FRONT_PLACES,
     JUDGING,
+    MOST_PLACES,
+    NARROWING,
     PER_TRAINING,
     rung_share,
     taught_rows,
@@ -59,14 +61,21 @@ class LegResult:
 class Leg:
     """One budget's worth of a find."""
 
-    def __init__(self, context: Context, number: int, budget: Budget, previous: LegResult | None) -> None:
+    def __init__(
+        self, context: Context, number: int, budget: Budget, previous: LegResult | None, began: float = 0.0
+    ) -> None:
         self.context, self.number, self.budget, self.previous = context, number, budget, previous
         self.settings, self.journal = context.settings, context.journal
         self.space, self.data = context.space, context.data
-        self.began = float(self.journal.decide(f"began {number}", lambda: round(context.clock(), 3)))
+        self.began = float(self.journal.decide(f"began {number}", lambda: round(began, 3)))
+        """When its time began, by the clock of the find: reading the data counts."""
         self.seed = leg_seed(self.settings.seed, number)
         self.plan: Plan
         self.recipe: Recipe
+        self.own_rates: list[tuple[Recipe, float | None]] = []
+        """What the user's own network came to with each learning rate; the recipe was tuned on another one."""
+        self.missing: dict[str, str] = {}
+        """Controls that do not run along, and why."""
         self.tried: list[tuple[Recipe, float | None]]
         self.epochs: int | None = None
         """Of the target, where the budget reaches it."""
@@ -143,6 +152,13 @@ class Leg:
         """Whether a kill in a training of this rung would cost much; only if some have shown how long they take."""
         return bool(self.context.seen) and self.rung_seconds(rung) > KEPT_SECONDS
 
+    def recipe_of(self, key: str) -> Recipe:
+        """How a candidate of this space is trained: as all are, but for the user's own network, with its best rate."""
+        worked = [(accuracy, recipe) for recipe, accuracy in self.own_rates if accuracy is not None]
+        if key != OWN or not worked:
+            return self.recipe
+        return max(worked, key=lambda of: of[0])[1]
+
     def reference(self) -> str:
         """The architecture a person would take, or, where it is over a limit, the largest of some within it.
 
@@ -199,7 +215,8 @@ class Leg:
         # Later rungs get a little more than they need: an estimate that is short by a moment would cost a whole rung.
         later = [RESERVE * seconds for seconds in least[rung + 1 :]]
         time = rung_share(self.until("race") - 0.5, [least[rung], *later])
-        return max(0, min(4 * planned, int(time / each[rung]) * count - beside[rung]))
+        most = MOST_PLACES // NARROWING**rung
+        return max(0, min(most, int(time / each[rung]) * count - beside[rung]))
 
     def spare(self, race: Race) -> int:
         """How many of those that had no time on the last rung can come back: there is what the race has left.

@@ -227,7 +227,7 @@ def _search(find: FinishedFind, folder: Path, result: Mapping[str, Any], label: 
 
 
 def _recipe(find: FinishedFind) -> RecipeValues:
-    used = find.result["recipe"]
+    used, base = find.result["recipe"], find.result["baseline"]
     tried = [TriedRecipe(**each, chosen=used.items() <= each.items()) for each in find.result["recipes"]]
     return RecipeValues(
         chosen=next((r for r in tried if r.chosen), TriedRecipe(**used, accuracy=None, chosen=True)),
@@ -236,6 +236,10 @@ def _recipe(find: FinishedFind) -> RecipeValues:
         batch_size=find.settings["batch_size"],
         images=len(find.answer.folder.about["data"]["inputs"]) == 3,
         units=Units.of(find.result),
+        own=[
+            TriedRecipe(**row["recipe"], accuracy=row["accuracy"], chosen=row["recipe"] == base.get("recipe"))
+            for row in find.result.get("own_rates", [])
+        ],
     )
 
 
@@ -269,7 +273,7 @@ def _cost(find: FinishedFind) -> CostValues | None:
     plan = find.plan
     if plan is None:
         return None
-    used = used_seconds(find.journal.path, find.leg, len(find.result["recipes"]))
+    used = used_seconds(find.journal.path, find.leg, _tuned(find))
     names, work = {"recipe": "start and recipe", "propose": "proposals"}, _work(find, plan)
     stages = [
         Stage(names.get(stage, stage), work[stage], _time(plan.seconds.get(stage)), _time(used.get(stage)))
@@ -282,7 +286,7 @@ def _cost(find: FinishedFind) -> CostValues | None:
 
 def _work(find: FinishedFind, plan: Plan) -> dict[str, str]:
     """What was done in each stage, and where that is not so, what was planned."""
-    result, recipes = find.result, len(find.result["recipes"])
+    result, recipes = find.result, _tuned(find)
     trained = [sum(c.accuracies[rung] is not None for c in find.rivals) for rung in range(len(find.rungs))]
     rungs = [
         f"{_of(done, places)} candidates for {find.rung_text(rung)}"
@@ -295,6 +299,12 @@ def _work(find: FinishedFind, plan: Plan) -> dict[str, str]:
         "race": f"{', '.join(rungs)}, with {len(find.candidates) - len(find.rivals)} controls",
         "answer": f"{sides}, {len(result['accuracies'])} seeds of {_of(result['epochs'], plan.epochs)} epochs",
     }
+
+
+def _tuned(find: FinishedFind) -> int:
+    """Trainings by which the recipe of this leg was chosen."""
+    own = find.result.get("own_rates", []) if find.leg == 0 else []
+    return len(find.result["recipes"]) + len(own)
 
 
 def _of(done: int, planned: int) -> str:

@@ -13,6 +13,8 @@ SEEDS = 3
 GRID_STEPS = (3, 2, 2)
 """Trainings by which the recipe is chosen, one group after the other: random changes, learning rate, weight decay."""
 GRID = sum(GRID_STEPS)
+GRID_RATES = 3
+"""Learning rates that are tried on the user's own network."""
 UNUSED = 0.35
 """A budget of which the plan leaves more is more than is of use."""
 JUDGE_SHARE = 0.25

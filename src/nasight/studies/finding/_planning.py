@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from nasight.errors import RequestError
 from nasight.studies.finding._budget import time_text
-from nasight.studies.finding._plan import GRID, GRID_STEPS, JUDGE_SHARE, SEEDS, Plan, Speed
+from nasight.studies.finding._plan import GRID, GRID_RATES, GRID_STEPS, JUDGE_SHARE, SEEDS, Plan, Speed
 
 SHARES: Mapping[str, float] = {"recipe": 0.12, "propose": 0.20, "race": 0.38, "answer": 0.30}
 """The parts of the budget, as shares."""
@@ -45,6 +45,10 @@ KEPT_EPOCH = 0.02
 """Seconds that an epoch takes besides its steps in a training that is kept: its row is written."""
 
 
+SEARCH_EPOCH = 0.1
+"""Seconds that an epoch of a search takes besides its steps: rows that judge, a row of the history, a checkpoint."""
+
+
 class TooSmall(RequestError):
     """A budget that is not enough for anything useful."""
 
@@ -62,6 +66,7 @@ def plan(
     most_epochs: int = MOST_EPOCHS,
     last_places: int = FEWEST_PLACES,
     control_seeds: int = 2,
+    own: float = 0.0,
 ) -> Plan:
     """The plan for a budget of seconds; one that is too small for anything useful says what the least is.
 
@@ -78,8 +83,9 @@ def plan(
     most_epochs : of the trainings that answer.
     last_places : candidates that the longest rung must have time for, or it is left out.
     control_seeds : trainings of each control on the first rung.
+    own : what a training of the user's own baseline takes, in trainings of the space; 0: there is none.
     """
-    planner = _Planner(speed, workers, rows, classes, tests, shares, most_epochs, last_places, control_seeds)
+    planner = _Planner(speed, workers, rows, classes, tests, shares, most_epochs, last_places, control_seeds, own)
     least, shared = planner.least_training, seconds
     each = training_seconds(seconds, workers, shares["answer"]) - planner.testing
     # Every part has a least length. Where these take more than their shares, the answer has less, and then all have.
@@ -92,7 +98,7 @@ def plan(
     needed = sum(found.seconds.values())
     if needed <= seconds:
         return found
-    taken = f" (to measure its speed took {time_text(spent)})" if round(spent) else ""
+    taken = f" (to read it and to measure its speed took {time_text(spent)})" if round(spent) else ""
     raise TooSmall(
         f"a budget of {time_text(seconds + spent)} is too small for this data on this machine{taken}: "
         f"the least is about {time_text(math.ceil(1.05 * needed + spent))}"
@@ -112,6 +118,7 @@ class _Planner:
     most_epochs: int
     last_places: int
     control_seeds: int
+    own: float
 
     @property
     def least_rows(self) -> int:
@@ -149,14 +156,14 @@ class _Planner:
         searches = max(FEWEST_SEARCHES, self.workers if seconds < 1_800 else 2 * self.workers)
         propose, search, score = self.shares["propose"] * usable, self.speed.search, self.speed.score
         passes = 0.8 * propose / waves(searches, self.workers) / search
-        search_epochs, search_rows = search_length(passes, examples, self.least_rows)
+        search_epochs, search_rows = search_length(passes, examples, self.least_rows, beside=SEARCH_EPOCH / search)
         scored = max(0, min(1_000, int(0.2 * propose * self.workers / max(score, 1e-6))))
-        tuning = sum(waves(n, self.workers) for n in GRID_STEPS)
+        tuning = sum(waves(n, self.workers) for n in GRID_STEPS) + waves(GRID_RATES, self.workers) * self.own
         recipe = _recipe_rung(usual, TOLERATED * self.shares["recipe"] * usable / tuning)
         answer = epochs * (examples * row + KEPT_EPOCH) + PER_TRAINING + self.testing
         expected = {
             "recipe": tuning * usual[recipe],
-            "propose": waves(searches, self.workers) * search_epochs * search_rows * search
+            "propose": waves(searches, self.workers) * search_epochs * (search_rows * search + SEARCH_EPOCH)
             + scored * score / self.workers,
             "race": sum(self._rung_seconds(i, n, costs[i]) for i, n in enumerate(places)),
             "answer": waves(2 * SEEDS, self.workers) * answer,
@@ -264,16 +271,20 @@ def _recipe_rung(costs: Sequence[float], seconds: float) -> int:
     return next(fitting, 0)
 
 
-def search_length(passes: float, rows: int, least_rows: int, most_epochs: int = 50) -> tuple[int, int]:
-    """Epochs and rows of a search that passes so many rows through the supernet.
+def search_length(
+    passes: float, rows: int, least_rows: int, most_epochs: int = 50, beside: float = 0.0
+) -> tuple[int, int]:
+    """Epochs and rows of a search that has time to pass so many rows through the supernet.
 
-    >>> search_length(90_000, 8_000, 400), search_length(20_000, 8_000, 400)
-    ((11, 8000), (4, 5000))
+    `beside` is what an epoch takes besides its steps, in rows.
+
+    >>> search_length(90_000, 8_000, 400), search_length(20_000, 8_000, 400), search_length(9_000, 200, 100, beside=100)
+    ((11, 8000), (4, 5000), (30, 200))
     """
-    epochs = min(most_epochs, int(passes / rows))
+    epochs = min(most_epochs, int(passes / (rows + beside)))
     if epochs >= LEAST_SEARCH:
         return epochs, rows
-    return LEAST_SEARCH, max(min(rows, least_rows), int(passes / LEAST_SEARCH))
+    return LEAST_SEARCH, max(min(rows, least_rows), int(passes / LEAST_SEARCH - beside))
 
 
 def training_seconds(seconds: float, workers: int, share: float) -> float:

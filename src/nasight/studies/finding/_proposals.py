@@ -14,7 +14,7 @@ from nasight.studies._explain import explain
 from nasight.studies.finding._leg import Leg
 from nasight.studies.finding._names import SPACE
 from nasight.studies.finding._plan import rung_text
-from nasight.studies.finding._planning import FEWEST_PLACES, least_rows, search_length
+from nasight.studies.finding._planning import FEWEST_PLACES, SEARCH_EPOCH, least_rows, search_length
 from nasight.studies.finding._proposers import (
     EARLIER,
     Proposal,
@@ -128,7 +128,8 @@ def _search_length(leg: Leg) -> tuple[int, int]:
     time = SEARCHED * leg.until("propose") * leg.context.count / leg.plan.searches
     passes = max(0.0, time) / (pace * speed.search)
     least = least_rows(len(leg.data.train_y), leg.data.fewest)
-    return search_length(passes, leg.plan.examples, least, 2 * leg.plan.search_epochs)
+    beside = SEARCH_EPOCH / (pace * speed.search)
+    return search_length(passes, leg.plan.examples, least, 2 * leg.plan.search_epochs, beside)
 
 
 def _open(leg: Leg, runs: Sequence[Run]) -> list[Proposal]:

@@ -16,7 +16,7 @@ from nasight.report.finding import proposer_words
 from nasight.runs import RunFolder
 from nasight.studies.finding._answer import Difference, Point, carried_on, difference, front
 from nasight.studies.finding._leg import Leg
-from nasight.studies.finding._names import STAND_IN, is_searched, shown, split_name
+from nasight.studies.finding._names import OWN, STAND_IN, is_searched, shown, split_name
 from nasight.studies.finding._plan import rung_text
 from nasight.studies.finding._planning import taught_rows
 from nasight.studies.finding._race import Agreement, Candidate, Outcome, Race
@@ -78,6 +78,7 @@ def result_of(leg: Leg, race: Race, sides: Sides) -> dict[str, Any]:
             "accuracy": mean(sides.accuracies(baseline)),
             "accuracies": sides.accuracies(baseline),
             "kind": baseline.proposed_by,
+            "recipe": asdict(leg.recipe_of(split_name(baseline.architecture)[0])),
         },
         **leg.context.task.units.kept(),
         "figures": (RunFolder(place).result or {}).get("figures", {}),
@@ -87,6 +88,7 @@ def result_of(leg: Leg, race: Race, sides: Sides) -> dict[str, Any]:
         "level": apart.level,
         "rows_vary": rows_vary(sides.outcomes),
         "ahead": _ahead(race, baseline),
+        "missing": _missing(leg, race, baseline),
         "better": better,
         "take": shown(winner if better else baseline),
         "trained": Path(place).relative_to(leg.context.folder.path).as_posix(),
@@ -101,6 +103,7 @@ def result_of(leg: Leg, race: Race, sides: Sides) -> dict[str, Any]:
         "rows": len(leg.data.train_y),
         "recipe": asdict(leg.recipe),
         "recipes": [{**asdict(recipe), "accuracy": accuracy} for recipe, accuracy in leg.tried],
+        "own_rates": [{"recipe": asdict(recipe), "accuracy": accuracy} for recipe, accuracy in leg.own_rates],
         "race": _race_result(leg, race, products),
         "front": [asdict(point) for point in _front(leg, race, products)],
         "target": _target(leg, race, sides.epochs),
@@ -119,6 +122,16 @@ def _ahead(race: Race, baseline: Candidate) -> dict[str, Any] | None:
         return None
     mine, its = race.accuracy(baseline.architecture), race.accuracy(best.architecture)
     return {"architecture": shown(best), "accuracy": its, "baseline": mine if math.isfinite(mine) else None}
+
+
+def _missing(leg: Leg, race: Race, baseline: Candidate) -> str | None:
+    """Why the answer compares with another network than the user's own."""
+    if OWN not in leg.context.spaces or split_name(baseline.architecture)[0] == OWN:
+        return None
+    if OWN in leg.missing:
+        return leg.missing[OWN]
+    # What did not fail in the race failed in the trainings of the answer, unless a larger network is meant.
+    return "it has no larger size to train later" if race.by_size else "its training failed"
 
 
 def rows_vary(sides: Mapping[str, Sequence[Outcome]]) -> bool:

@@ -11,7 +11,7 @@ from nasight.searching import Latency
 from nasight.studies.finding._answering import answer
 from nasight.studies.finding._leg import Leg, LegResult
 from nasight.studies.finding._names import OWN, PLAIN, SPACE, STAND_IN, is_searched, shown, split_name
-from nasight.studies.finding._plan import GRID, Plan, Speed
+from nasight.studies.finding._plan import GRID, GRID_RATES, Plan, Speed
 from nasight.studies.finding._planning import (
     FEWEST_EPOCHS,
     FEWEST_PLACES,
@@ -25,7 +25,7 @@ from nasight.studies.finding._planning import (
 from nasight.studies.finding._proposals import proposals
 from nasight.studies.finding._proposers import at_random, mutations
 from nasight.studies.finding._race import Candidate, Entry, Outcome, Race
-from nasight.studies.finding._recipe import choose_recipe
+from nasight.studies.finding._recipe import RATES, choose_recipe
 from nasight.studies.finding._size import Size, choose_size
 from nasight.studies.finding._speed import Probe, TrainingProbe, mean_speed
 from nasight.studies.finding._work import BOOSTING, Recipe, Request
@@ -44,6 +44,7 @@ def run_leg(leg: Leg) -> LegResult:
     leg.context.tell("plan", {"leg": leg.number, "plan": leg.plan, "budget": leg.budget.seconds, "speed": speed})
     leg.tell_stage("recipe")
     leg.recipe, leg.tried = _recipe(leg)
+    leg.own_rates = _own_rates(leg)
     leg.tell_stage("propose")
     seeds = control_seeds(_controls_number(leg))
     race = Race(list(leg.plan.places), level=leg.settings.level, seeds=seeds, by_size=leg.longer_is_meant)
@@ -139,7 +140,8 @@ def _divided(leg: Leg, speed: Speed | None) -> Plan:
     if leg.budget.trainings is not None:
         before = leg.previous
         epochs = leg.settings.epochs or (FEWEST_EPOCHS if before is None else before.plan.epochs)
-        how = {"controls": _controls_number(leg), "recipes": GRID if before is None else 0}
+        tuned = GRID + (GRID_RATES if OWN in leg.context.spaces else 0)
+        how = {"controls": _controls_number(leg), "recipes": tuned if before is None else 0}
         return plan_of_trainings(leg.budget.trainings, rows=rows, epochs=epochs, **how)
     assert speed is not None
     assert leg.budget.seconds is not None
@@ -150,6 +152,7 @@ def _divided(leg: Leg, speed: Speed | None) -> Plan:
         shares=leg.settings.all_shares, most_epochs=leg.epochs or MOST_EPOCHS,
         last_places=FRONT_PLACES if leg.longer_is_meant else FEWEST_PLACES,
         control_seeds=control_seeds(_controls_number(leg)),
+        own=max(1.0, speed.controls - _controls_number(leg) + 1) if OWN in leg.context.spaces else 0.0,
     )  # fmt: skip
 
 
@@ -159,14 +162,30 @@ def _recipe(leg: Leg) -> tuple[Recipe, list[tuple[Recipe, float | None]]]:
     reference = leg.reference()
 
     def train(recipes: Sequence[Recipe]) -> list[Outcome | None]:
-        epochs, rung = leg.plan.recipe_epochs, leg.plan.recipe_rung
-        seed = leg.seed + TUNING_SEED
-        return leg.context.workers.train([leg.request(SPACE, reference, epochs, seed, r, rung=rung) for r in recipes])
+        return _tuned(leg, SPACE, reference, recipes)
 
     asked = None if leg.settings.augment is None else (leg.settings.augment,)
     # An augmentation of one's own takes the place of the built-in ones.
     images = len(leg.data.inputs) == 3 and leg.context.own.augment is None
     return choose_recipe(train, images=images, changes=asked)
+
+
+def _own_rates(leg: Leg) -> list[tuple[Recipe, float | None]]:
+    """What the user's own network comes to with each learning rate: the recipe was tuned on the space's reference."""
+    if OWN not in leg.context.spaces or _over_limits(leg, OWN, leg.context.parameters(OWN, OWN)) is not None:
+        return []
+    if leg.previous is not None:
+        return [(Recipe(**row["recipe"]), row["accuracy"]) for row in leg.previous.result.get("own_rates", [])]
+    recipes = [replace(leg.recipe, lr=lr) for lr in RATES]
+    outcomes = _tuned(leg, OWN, OWN, recipes)
+    return [(r, None if o is None else o.accuracy) for r, o in zip(recipes, outcomes, strict=True)]
+
+
+def _tuned(leg: Leg, key: str, architecture: str, recipes: Sequence[Recipe]) -> list[Outcome | None]:
+    """One network trained with several recipes."""
+    epochs, rung, seed = leg.plan.recipe_epochs, leg.plan.recipe_rung, leg.seed + TUNING_SEED
+    requests = [leg.request(key, architecture, epochs, seed, recipe, rung=rung) for recipe in recipes]
+    return leg.context.workers.train(requests)
 
 
 def _controls(leg: Leg) -> list[Candidate]:
@@ -180,6 +199,7 @@ def _controls(leg: Leg) -> list[Candidate]:
             if over is None:
                 found.append(candidate)
             else:
+                leg.missing[key] = over
                 leg.context.tell("note", {"text": f"{shown(candidate)} does not run along: {over}"})
     return found
 
@@ -238,7 +258,7 @@ def _train(leg: Leg, race: Race) -> None:
 def _entry(leg: Leg, entry: Entry) -> Request:
     key, architecture = split_name(entry.architecture)
     epochs, seed = leg.plan.rungs[entry.rung], leg.seed + entry.seed
-    return leg.request(key, architecture, epochs, seed, leg.recipe, rung=entry.rung)
+    return leg.request(key, architecture, epochs, seed, leg.recipe_of(key), rung=entry.rung)
 
 
 def _tell_rung(leg: Leg, race: Race) -> None:
