@@ -153,6 +153,20 @@ def test_alternatives_differ_in_one_decision_and_hold_the_choice(name: str) -> N
         assert all(other in space for other in each.architectures)
 
 
+@pytest.mark.parametrize("space", SPACES, ids=lambda s: f"{s.name}-{len(s.decisions[0].options)}")
+def test_neighbors_are_all_architectures_that_differ_in_one_decision(space: Space) -> None:
+    arch = space.sample(torch.Generator().manual_seed(2))
+    near = list(space.neighbors(arch))
+    assert len(set(near)) == len(near) > 0
+    for other in near:
+        assert other in space
+        assert sum(a != b for a, b in zip(arch.choices, other.choices, strict=True)) == 1
+        assert arch in space.neighbors(other)
+    # The DARTS space has 7 operations on each of its 16 kept edges, and no change of edges is one decision.
+    one_away = 16 * 6 if space.family == "darts" else sum(len(d.options) - 1 for d in space.decisions)
+    assert len(near) == one_away
+
+
 @pytest.mark.parametrize("name", ["nasbench201", "darts"])
 def test_cells_lead_back_to_the_architecture(name: str) -> None:
     space, generator = load(name), torch.Generator().manual_seed(3)

@@ -217,8 +217,7 @@ def _looked_at(
         return list(space)
     found = list(Likeliest().propose(engine, number, generator))
     way = list(_lightened(space, unconstrained, count, log_p, limit))
-    around = [a for d in space.decisions for o in d.options if (a := space.changed(way[-1], d.name, o)) is not None]
-    return list(dict.fromkeys([*found, *way, *around, *_drawn(space, log_p, generator)]))
+    return list(dict.fromkeys([*found, *way, *space.neighbors(way[-1]), *_drawn(space, log_p, generator)]))
 
 
 def _drawn(space: Space, log_p: LogProbability, generator: torch.Generator) -> Iterator[Architecture]:
@@ -252,14 +251,7 @@ def _lightened(
     yield arch
     while (here := count(arch)) > limit:
         worth = log_p(arch)
-        lighter = [
-            there
-            for d in space.decisions
-            for option in d.options
-            if (there := space.changed(arch, d.name, option)) is not None
-            and space.usable(there) is None
-            and count(there) < here
-        ]
+        lighter = [there for there in space.neighbors(arch) if space.usable(there) is None and count(there) < here]
         if not lighter:
             return
         arch = max(lighter, key=lambda a, here=here, worth=worth: (here - count(a)) / max(worth - log_p(a), 1e-9))  # type: ignore[misc]

@@ -103,6 +103,20 @@ def concrete(log_theta: Tensor, tau: float, generator: torch.Generator) -> Tenso
     return ((log_theta + gumbel(log_theta, generator)) / tau).softmax(-1)
 
 
+def _row_by_row(
+    theta: Mapping[str, Tensor],
+    log_theta: Mapping[str, Tensor],
+    context: StepContext,
+    draw: Callable[[Tensor], Tensor],
+) -> dict[str, Tensor]:
+    """The weights that `draw` makes of the logarithms of each decision; those of the edges as they are."""
+    drawn = dict(theta)
+    for group in context.groups:
+        if group.exclusive:
+            drawn[group.name] = group.join([draw(row) for row in group.split(log_theta[group.name])])
+    return drawn
+
+
 @dataclass(frozen=True)
 class HardGumbel(Relaxation):
     """One operation per decision, drawn by the Gumbel trick; straight-through gradient of what was drawn.
@@ -121,12 +135,7 @@ class HardGumbel(Relaxation):
         self, theta: Mapping[str, Tensor], log_theta: Mapping[str, Tensor], context: StepContext
     ) -> dict[str, Tensor]:
         tau = self.temperature(context)
-        drawn = dict(theta)
-        for group in context.groups:
-            if group.exclusive:
-                rows = [self._row(row, tau, context.generator) for row in group.split(log_theta[group.name])]
-                drawn[group.name] = group.join(rows)
-        return drawn
+        return _row_by_row(theta, log_theta, context, lambda row: self._row(row, tau, context.generator))
 
     def temperature(self, context: StepContext) -> float:
         """tau of this epoch. It stays in warm-up, and after one it does not reach `coldest` (GAEA's released code)."""
@@ -220,12 +229,7 @@ class Concrete(Relaxation):
         self, theta: Mapping[str, Tensor], log_theta: Mapping[str, Tensor], context: StepContext
     ) -> dict[str, Tensor]:
         tau = self.temperature(context)
-        drawn = dict(theta)
-        for group in context.groups:
-            if group.exclusive:
-                rows = [concrete(row, tau, context.generator) for row in group.split(log_theta[group.name])]
-                drawn[group.name] = group.join(rows)
-        return drawn
+        return _row_by_row(theta, log_theta, context, lambda row: concrete(row, tau, context.generator))
 
     def temperature(self, context: StepContext) -> float:
         """tau, one value per epoch. The released code takes its first step before the first epoch."""
@@ -248,13 +252,8 @@ class BinaryGates(Relaxation):
     def weights(
         self, theta: Mapping[str, Tensor], log_theta: Mapping[str, Tensor], context: StepContext
     ) -> dict[str, Tensor]:
-        drawn = dict(theta)
         gate = _two_paths if context.learn else _one_path
-        for group in context.groups:
-            if group.exclusive:
-                rows = [gate(row, context.generator) for row in group.split(log_theta[group.name])]
-                drawn[group.name] = group.join(rows)
-        return drawn
+        return _row_by_row(theta, log_theta, context, lambda row: gate(row, context.generator))
 
 
 def _one_path(log_theta: Tensor, generator: torch.Generator) -> Tensor:
@@ -288,7 +287,7 @@ class Templates(Relaxation):
 
 @dataclass(frozen=True)
 class Draws(Relaxation):
-    """One architecture, drawn from the distribution that is learnt (ENAS, ASNG)."""
+    """One architecture, drawn from the distribution that is learned (ENAS, ASNG)."""
 
     def weights(
         self, theta: Mapping[str, Tensor], log_theta: Mapping[str, Tensor], context: StepContext

@@ -47,7 +47,7 @@ class Uniform(Selection):
 
 @dataclass(frozen=True)
 class Drawn(Selection):
-    """Draws from the distribution that was learnt (ENAS)."""
+    """Draws from the distribution that was learned (ENAS)."""
 
     def propose(self, state: SearchState, number: int, generator: torch.Generator) -> Iterator[Architecture]:
         for answers in state.policy.sample(number, generator):
@@ -56,7 +56,7 @@ class Drawn(Selection):
 
 @dataclass(frozen=True)
 class Mode(Selection):
-    """The likeliest architecture of the distribution that was learnt (ASNG)."""
+    """The likeliest architecture of the distribution that was learned (ASNG)."""
 
     def propose(self, state: SearchState, number: int, generator: torch.Generator) -> Iterator[Architecture]:
         yield state.policy.architecture(state.policy.mode())

@@ -329,6 +329,14 @@ class Space(ABC):
             return None
         return self.architecture({**dict(arch.choices), decision: option})
 
+    def neighbors(self, arch: Architecture) -> Iterator[Architecture]:
+        """The architectures that are one change away, in the order of the decisions and their options."""
+        for decision in self.decisions:
+            for option in decision.options:
+                near = self.changed(arch, decision.name, option)
+                if near is not None:
+                    yield near
+
     def reduces(self, decision: str) -> bool:
         """Whether a decision is about a cell that halves the image, where a skip connection is none."""
         return False
