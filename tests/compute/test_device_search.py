@@ -8,6 +8,7 @@ import torch
 from waits import SIZES, budget, engine, objectives, step, values
 
 from nasight.searching import METHODS
+from nasight.searching._judging import derive
 
 CASES = [(space, method) for space in SIZES for method in METHODS if objectives(space, method)]
 
@@ -37,7 +38,7 @@ def test_candidates_with_rows_of_their_own_end_as_on_the_cpu() -> None:
     with fakegpu.present() as device:
         near, far = (engine("mlp", "rs-ws", "weights", where, **given) for where in ("cpu", device))
         with fakegpu.counting() as ledger:
-            found = far.derive(3, candidates=9)
+            found = derive(far, 3, candidates=9)
         # One wait for the figures of all of them.
         assert ledger.synchronizations == 1
-        assert found == near.derive(3, candidates=9)
+        assert found == derive(near, 3, candidates=9)

@@ -19,7 +19,7 @@ from nasight.data import Dataset, load
 from nasight.errors import RequestError
 from nasight.searching import METHODS, Method
 from nasight.searching._engine import Engine
-from nasight.searching._loop import chosen_space
+from nasight.searching._search import chosen_space
 from nasight.searching._settings import resolve
 from nasight.searching.methods import check_fit
 from nasight.spaces import Choice, Space

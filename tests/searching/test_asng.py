@@ -6,6 +6,7 @@ from torch.nn.functional import cross_entropy
 
 from nasight.searching import METHODS, Run
 from nasight.searching._engine import Engine
+from nasight.searching._judging import derive
 
 RANKING = METHODS["asng"].objectives[0]
 
@@ -70,7 +71,7 @@ def test_it_learns_the_cell_that_is_rewarded_and_ends_at_its_mode(engine: Callab
         at = made.step(0, step, learns=True)
         at.scores = scores  # type: ignore[method-assign]
         made.objective.architecture_step(at)
-    assert made.space.format(made.derive(0, candidates=0)).count("nor_conv_3x3") == 6
+    assert made.space.format(derive(made, 0, candidates=0)).count("nor_conv_3x3") == 6
     # No probability falls under 1 / (6 * 3), so the best cannot exceed 1 - 3 / 18.
     assert float(made.weights()["operations"][:, 2].min()) > 0.6
     assert float(made.weights()["operations"].max()) <= 1 - 3 / 18 + 1e-5

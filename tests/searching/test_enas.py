@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from nasight.searching import METHODS, Run
 from nasight.searching._engine import Engine
 from nasight.searching._engine_step import EngineStep
+from nasight.searching._judging import derive
 from nasight.searching._phase import ReinforcePhase
 from nasight.searching._questions import Questions
 from nasight.spaces import load
@@ -202,7 +203,7 @@ def test_every_draw_of_the_end_is_judged_on_rows_of_its_own(engine: Callable[...
     held, seen = torch.cat([x for x, _ in made.validation]), list[Tensor]()
     make = made.passed
     made.passed = lambda x, *weights: seen.append(x) or make(x, *weights)  # type: ignore[func-returns-value,method-assign]
-    made.derive(4, candidates=7)
+    derive(made, 4, candidates=7)
     assert [len(x) for x in seen] == [8] * 7
     rows = torch.cat(seen[:5])
     # 40 held-out rows are five batches: all of them once, then in another order.

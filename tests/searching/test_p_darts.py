@@ -84,7 +84,7 @@ def test_shorter_stages_begin_and_end_with_the_same_dropout(engine: Callable[...
 @pytest.mark.parametrize("name", ["p-darts", "gaea-p-darts"])
 def test_a_step_drops_the_numbers_of_its_seed_epoch_stream_and_place(engine: Callable[..., Engine], name: str) -> None:
     made = engine(name, epochs=9, warmup=3, arch_lr=0.1)
-    made._enter(2, {"operations": [[0, 2]] * 6})  # a skip and a 3x3 convolution
+    made.enter(2, {"operations": [[0, 2]] * 6})  # a skip and a 3x3 convolution
     step, losses = made.step(7, 0, learns=True), {}
     for seed, stream in itertools.product((0, 1), ("weights", "architecture")):
         made.settings = made.settings.model_copy(update={"seed": seed})

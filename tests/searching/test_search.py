@@ -47,11 +47,12 @@ def test_the_drop_is_what_the_supernet_had_less_what_the_architecture_has(tiny: 
 def test_the_reported_accuracy_is_that_of_the_saved_shared_weights(tiny: Callable[..., Run]) -> None:
     from nasight.data import load as load_data
     from nasight.searching._engine import Engine
+    from nasight.searching._judging import evaluate
 
     run = tiny()
     engine = Engine(run.settings, run.space, load_data("digits"), run.method)
     engine.supernet = run.supernet()
-    assert engine.evaluate(run.architecture, 0).means("d")["d_accuracy"] == pytest.approx(run.result["accuracy"])
+    assert evaluate(engine, run.architecture, 0).means("d")["d_accuracy"] == pytest.approx(run.result["accuracy"])
 
 
 @pytest.mark.slow

@@ -4,13 +4,14 @@ from nasight.options import SearchOptions
 from nasight.searching import methods
 from nasight.searching._constraint import LogProbability
 from nasight.searching._latency import Latency
-from nasight.searching._loop import DEFAULT_METHOD, Interrupted, chosen_space, entropies, resume, search
+from nasight.searching._loop import Interrupted, entropies
 from nasight.searching._objectives import Objective
 from nasight.searching._progress import Progress
 from nasight.searching._published import FAMILIES, PROTOCOLS, PUBLISHED, UNPUBLISHED, Published, published_training
 from nasight.searching._questions import Policy
 from nasight.searching._relaxations import Mixture, Relaxation, StepContext
 from nasight.searching._run import TRAIN_FREE, Run
+from nasight.searching._search import DEFAULT_METHOD, chosen_space, resume, search
 from nasight.searching._selection import Selection
 from nasight.searching._settings import SearchSettings, checked, read_settings, resolve
 from nasight.searching._stages import Stage

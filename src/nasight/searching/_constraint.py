@@ -11,6 +11,7 @@ from torch import Tensor
 
 from nasight.architecture import Architecture
 from nasight.errors import RequestError
+from nasight.searching._judging import correct
 from nasight.searching._latency import Latency, quick
 from nasight.searching._selection import Likeliest
 from nasight.spaces import Group, MultiplyAdds, Parameters, Space
@@ -80,7 +81,7 @@ def constrained(engine: Engine, unconstrained: Architecture) -> tuple[Architectu
     order = torch.randperm(len(within), generator=generator).tolist()
     likely = sorted((within[i] for i in order), key=lambda a: -log_p(a))
     kept = likely[:number] if s.max_latency is None else _quick(engine, likely, latency, number, generator)
-    right = torch.stack([engine.correct(arch) for arch in kept])  # (candidates, examples)
+    right = torch.stack([correct(engine, arch) for arch in kept])  # (candidates, examples)
     accuracy = right.double().mean(1)
     # Equal accuracies: the likelier one, which comes first.
     best = int(accuracy.argmax())

@@ -1,43 +1,32 @@
 """The moving parts of a search: supernet, architecture parameters, optimizers, data.
 
 All randomness is a function of (seed, purpose, epoch, step), so the state of a search is its tensors and two counters.
-An objective sees a search through `EngineStep`, a selection through the four members of `SearchState`.
+An objective sees a search through `EngineStep`, a selection through the four members of `SearchState`. Architectures
+are judged in `_judging.py`, checkpoints are made in `_engine_state.py`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from nasight.architecture import Architecture
-from nasight.compute import (
-    ALONE,
-    LossScale,
-    Ranks,
-    Slices,
-    autocast,
-    everywhere,
-    is_device,
-    to_device,
-    to_host,
-)
-from nasight.data import Dataset, figures, resized
-from nasight.errors import RequestError, RunError
-from nasight.geometry import Distribution, MirrorDescent
+from nasight.compute import ALONE, LossScale, Ranks, Slices, autocast, is_device, to_device, to_host
+from nasight.data import Dataset, resized
+from nasight.errors import RunError
+from nasight.geometry import Distribution
 from nasight.own import OwnParts, own_optimizer
 from nasight.reproducible import generator_for, seeded
-from nasight.runs import check_weights, load_optimizer
 from nasight.searching._engine_step import EngineStep
 from nasight.searching._questions import Policy, Questions
 from nasight.searching._relaxations import StepContext
 from nasight.searching._settings import SearchSettings
 from nasight.searching._stages import Options, Reduced, spans, strongest
 from nasight.searching._streams import STREAMS, Streams
-from nasight.searching._tally import Tally, Watch, settle
+from nasight.searching._tally import Tally, Watch
 from nasight.searching.methods import Method, check_fit
 from nasight.spaces import Dropout, Placed, Space, placed
 
@@ -88,9 +77,9 @@ class Engine:
         self.memory: dict[str, float] = {}
         """What an objective keeps from step to step."""
         self.kept: dict[str, Any] | None = None
-        self._enter(0, {})
+        self.enter(0, {})
 
-    def _enter(self, stage: int, options: Options) -> None:
+    def enter(self, stage: int, options: Options) -> None:
         """Begin a stage: a new supernet, and new architecture parameters for the options that are left."""
         s, self.stage, geometry = self.settings, stage, self.method.geometry
         keys = (stage,) if stage else ()
@@ -264,7 +253,7 @@ class Engine:
         """The stage and the rate of this epoch (a cosine, after a rise where one was asked for), and empty tallies."""
         stage = max(i for i, span in enumerate(self.spans) if span.first <= epoch)
         if stage != self.stage:
-            self._enter(stage, strongest(self.weights(), self.groups, self.method.schedule.stages[stage].operations))
+            self.enter(stage, strongest(self.weights(), self.groups, self.method.schedule.stages[stage].operations))
         self.set_rate(epoch)
         self._measure_rate(epoch)
         self.tallies = {stream: Tally() for stream in STREAMS}
@@ -286,144 +275,3 @@ class Engine:
         if self.settings.arch_clip is not None:
             nn.utils.clip_grad_norm_(self.params.values(), self.settings.arch_clip)
         self.arch_optimizer.step()
-
-    @torch.no_grad()
-    def evaluate(self, arch: Architecture | None, epoch: int, outputs: Tensor | None = None) -> Tally:
-        """Validation loss and score of the relaxed supernet, or of one architecture under its shared weights.
-
-        `outputs` (rows, classes) gets what the network gives for each row; those of other ranks stay as they are.
-        """
-        self.supernet.eval()
-        tally = Tally()
-        fixed = None if arch is None else self.space.encode(arch, edges=self.relaxation.edges)
-        end = 0
-        for index, (x, y) in enumerate(self._held_out()):
-            begin, end = end, end + len(y)
-            if not self._mine(index):
-                continue
-            generator = self.generator("evaluation", epoch, index)
-            weights = fixed if fixed is not None else self.relaxed(epoch, generator=generator, learn=False)
-            logits = self.passed(x, weights)
-            tally.add(self.judge_task.loss(logits, y), self.judge_task.rows(logits, y, self.validation_y))
-            if outputs is not None:
-                outputs[begin:end] = logits
-        self.supernet.train()
-        return tally
-
-    def judged(self, arch: Architecture, epoch: int) -> tuple[float, dict[str, Any]]:
-        """The score of an architecture under the shared weights, and further figures of the validation rows."""
-        # One piece for all rows: a small tensor of each batch would leave holes between batches of megabytes.
-        outputs = torch.zeros(len(self.validation_y), self.dataset.n_classes, device=self.device)
-        score = self.evaluate(arch, epoch, outputs).over(self.ranks).means("judged")["judged_accuracy"]
-        (whole,) = self.ranks.sums([outputs])
-        whole, y = to_host((whole, self.validation_y))
-        return score, figures(self.judge_task, self.dataset.classes, whole, y)
-
-    def _mine(self, index: int) -> bool:
-        """Whether this rank takes a batch, or a candidate, that the ranks share out whole."""
-        return index % self.ranks.size == self.ranks.rank
-
-    @torch.no_grad()
-    def correct(self, arch: Architecture) -> Tensor:
-        """The scores of validation examples with one architecture under the shared weights: (examples,)."""
-        self.supernet.eval()
-        weights = self.space.encode(arch, edges=self.relaxation.edges)
-        found = [
-            self.judge_task.rows(self.passed(x, weights), y, self.validation_y)
-            if self._mine(index)
-            else torch.zeros(len(y), device=self.device)
-            for index, (x, y) in enumerate(self._held_out())
-        ]
-        self.supernet.train()
-        (scores,) = self.ranks.sums([torch.cat(found)])
-        return to_host(scores)
-
-    def _held_out(self) -> Iterator[tuple[Tensor, Tensor]]:
-        """The validation batches, on the device."""
-        return (to_device((x, y), self.device) for x, y in self.validation)
-
-    @torch.no_grad()
-    def derive(self, epoch: int, *, candidates: int) -> Architecture:
-        """The architecture of this moment: the first of the method's selection, or the best of some candidates."""
-        proposed = self.method.selection.propose(self, max(candidates, 1), self.generator("candidates", epoch))
-        if not self.method.candidates:
-            return next(proposed)
-        self.supernet.eval()
-        archs, mine, scored = list(proposed), list[int](), list[tuple[Tensor, Tensor]]()
-        for index, arch in enumerate(archs):
-            if self._mine(index) and self.space.usable(arch) is None:
-                x, y = self.candidate_batch(epoch, index)
-                logits = self.passed(x, self.space.encode(arch, edges=self.relaxation.edges))
-                mine.append(index)
-                scored.append((self.judge_task.rows(logits, y).sum(), -self.judge_task.loss(logits, y)))
-        self.supernet.train()
-        values = [(int(right), float(loss), -n) for n, (right, loss) in zip(mine, to_host(scored), strict=True)]
-        every = [value for found in self.ranks.all_values(values) for value in found]
-        if not every:
-            raise everywhere(RunError(f"none of {candidates} candidates of {self.space.name!r} is a network"))
-        # Of equal ones the first.
-        return archs[-max(every)[2]]
-
-    def state(self, *more: Tally) -> dict[str, Any]:
-        """All that a later process needs to go on; plain values and tensors on the CPU. All ranks ask together.
-
-        Counts, those in `more` too, come from the device with the same wait; a `RunError` where a loss was not finite.
-        """
-        moved = [self.arch_optimizer] if isinstance(self.arch_optimizer, MirrorDescent) else []
-        state: dict[str, Any] = {
-            "stage": self.stage,
-            "options": self.reduced.options,
-            "size": self.size,
-            "memory": self.memory,
-            **({"scale": self.scale.state()} if self.scale.active else {}),
-            "supernet": self.supernet.state_dict(),
-            "params": {name: parameter.detach() for name, parameter in self.params.items()},
-            "weight_optimizer": self.weight_optimizer.state_dict(),
-            "arch_optimizer": None if self.arch_optimizer is None else self.arch_optimizer.state_dict(),
-            "kept": self.kept,
-        }
-        near = settle([self.watch, *moved, *self.tallies.values(), *more], state if is_device(self.device) else {})
-        tallies = {name: tally.over(self.ranks).values() for name, tally in self.tallies.items()}
-        return {**(near or state), "tallies": tallies}
-
-    def load_state(self, state: Mapping[str, Any]) -> None:
-        try:
-            if state.get("stage", 0) != self.stage:
-                self._enter(state["stage"], state["options"])
-            self.memory = dict(state.get("memory", {}))
-            self.scale.restore(state.get("scale", {}))
-            self.supernet.restore(state["supernet"])
-            with torch.no_grad():
-                for name, parameter in self.params.items():
-                    parameter.copy_(state["params"][name])
-            load_optimizer(self.weight_optimizer, state["weight_optimizer"], "the checkpoint")
-            if self.arch_optimizer is not None:
-                load_optimizer(self.arch_optimizer, state["arch_optimizer"], "the checkpoint")
-                self.arch_lr = float(self.arch_optimizer.param_groups[0]["lr"])
-            # What all ranks had seen together is kept by one of them.
-            told = state["tallies"].items()
-            self.tallies = {name: Tally(*values) if self.ranks.first else Tally() for name, values in told}
-            self.kept = state["kept"]
-            if self.kept is not None:
-                check_weights(self.supernet, self.kept["supernet"], "the checkpoint")
-                for name, parameter in self.params.items():
-                    torch.empty_like(parameter).copy_(self.kept["params"][name])
-        except RequestError:
-            raise
-        except (KeyError, RuntimeError, ValueError, TypeError, AttributeError, IndexError) as error:
-            raise RequestError(f"the checkpoint does not fit this search: {str(error).splitlines()[0]}") from error
-
-    def keep(self) -> None:
-        """Set the present iterate aside as the one to return."""
-        self.kept = {
-            "supernet": {name: value.clone() for name, value in self.supernet.state_dict().items()},
-            "params": {name: parameter.detach().clone() for name, parameter in self.params.items()},
-        }
-
-    def return_kept(self) -> None:
-        """Go back to the iterate that was set aside, if one was."""
-        if self.kept is not None:
-            self.supernet.load_state_dict(self.kept["supernet"])
-            with torch.no_grad():
-                for name, parameter in self.params.items():
-                    parameter.copy_(self.kept["params"][name])

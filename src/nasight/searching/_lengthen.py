@@ -13,8 +13,8 @@ from nasight.searching._run import Run
 from nasight.searching._settings import SearchSettings, checked
 
 
-def lengthen(run: Run, epochs: int) -> Run:
-    """The finished search with more epochs before it, unfinished again; its old result is kept beside.
+def lengthen(run: Run, epochs: int) -> None:
+    """Give a finished search more epochs, so that it is unfinished again; its old result is kept beside.
 
     The epochs that are added follow the cosine of the new length: the learning rate rises again to where a search of
     that length would be, and falls to its end. So the result is not that of a search that was that long from the start.
@@ -22,7 +22,6 @@ def lengthen(run: Run, epochs: int) -> Run:
     with run.folder.writing():
         # What was read before the lock may have been changed by whoever held it.
         _make_longer(Run(run.path, space=run.space, method=run.method), epochs)
-    return Run(run.path, space=run.space, method=run.method)
 
 
 def _make_longer(run: Run, epochs: int) -> None:
