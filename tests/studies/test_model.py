@@ -385,7 +385,7 @@ def test_code_that_a_stranger_s_training_names_is_not_run(run: Path, tmp_path: P
         (lambda about: about.update(code="import os"), "has 'code', which is unknown here"),
         (lambda about: about.update(inputs=[1, 10**9, 10**9]), "larger than 4,194,304 numbers"),
         (lambda about: about.update(inputs=[1, 8.5, 8]), r"inputs\.1"),
-        (lambda about: about.update(inputs=[1, -8, 8]), r"inputs\.1: input should be greater than or equal to 1"),
+        (lambda about: about.update(inputs=[1, -8, 8]), r"inputs\.1' should be greater than or equal to 1, got -8"),
         (lambda about: about["size"].update(width=10**12), r"size\.width"),
         (lambda about: about["size"].update(width="__import__('os')"), r"size\.width"),
         (lambda about: about["size"].update(width=65536), "do not fit|cannot be built|network of"),

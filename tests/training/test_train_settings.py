@@ -32,13 +32,13 @@ def test_a_changed_size_keeps_the_other_sizes_of_the_preset() -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"epoch": 3}, "no setting 'epoch'.*did you mean 'epochs'"),
-        ({"epochs": 0}, "'epochs' cannot be 0: .*greater than or equal to 1"),
-        ({"lr": float("nan")}, "'lr' cannot be nan"),
+        ({"epoch": 3}, "no training setting 'epoch'.*did you mean 'epochs'"),
+        ({"epochs": 0}, "training setting 'epochs' should be greater than or equal to 1, got 0"),
+        ({"lr": float("nan")}, "'lr' should be .*, got nan"),
         ({"lr": 0.1, "lr_min": 0.2}, "lr_min is 0.2 but must not be above lr, which is 0.1"),
         ({"nesterov": True, "momentum": 0.0}, "nesterov needs a momentum above 0"),
         ({"cutout": 4, "augment": False}, "cutout 4 is augmentation"),
-        ({"validation": "half"}, "'validation' cannot be 'half': it must be 'test' or a share between 0 and 1"),
+        ({"validation": "half"}, "'validation': it must be 'test' or a share between 0 and 1, got 'half'"),
         ({"validation": 1.0}, "between 0 and 1"),
         ({"size": {"width": 3}}, "no size 'width'"),
         ({"auxiliary": True}, "'nasbench201' has no auxiliary head"),

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from nasight.errors import RequestError
 from nasight.features._methods import CRITERIA, method
 from nasight.reproducible import MOST_THREADS
+from nasight.runs import first_fault
 
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 OWN = "own"
@@ -57,9 +58,7 @@ def checked(values: dict[str, Any]) -> SelectSettings:
     try:
         settings = SelectSettings(**values)
     except ValidationError as error:
-        first = error.errors()[0]
-        setting = ".".join(map(str, first["loc"]))
-        raise RequestError(f"{setting}: {first['msg'].lower()}, got {first['input']!r}") from None
+        raise RequestError(first_fault(error, "setting", SelectSettings.model_fields)) from None
     if settings.score not in CRITERIA:
         raise RequestError(f"there is no score {settings.score!r}; there are {', '.join(CRITERIA)}")
     if settings.clock not in CLOCKS:

@@ -2,11 +2,11 @@
 
 from nasight.runs._code import is_code, named_again
 from nasight.runs._data import DataRecord, data_of, found_again
+from nasight.runs._faults import first_fault
 from nasight.runs._files import (
     append,
     check_inside,
     checked_object,
-    first_fault,
     parse_json,
     read_bytes,
     read_json,

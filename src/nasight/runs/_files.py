@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 
 from nasight.errors import RequestError, RunError
 from nasight.memory import bytes_text, check_room
+from nasight.runs._faults import first_fault, short
 
 ABOUT = "run.json"
 MOST_BYTES = 2**26
@@ -198,7 +199,7 @@ def read_object(path: Path, schema: type[BaseModel] | None = None) -> dict[str, 
 def checked_object(value: Any, schema: type[BaseModel] | None, what: object) -> dict[str, Any]:
     """A value from a file, as it is, if it is an object that fits the schema."""
     if not isinstance(value, dict):
-        raise RequestError(f"{what} is damaged: it holds no object but {_short(value)}")
+        raise RequestError(f"{what} is damaged: it holds no object but {short(value)}")
     if schema is not None:
         try:
             schema.model_validate(value)
@@ -217,24 +218,3 @@ def read_lines(path: Path, check: Callable[[Any, str], T], *, content: bytes | N
             raise RequestError(f"{what} is damaged: it has {bytes_text(len(line))}")
         rows.append(check(parse_json(line, what), what))
     return rows
-
-
-def first_fault(error: ValidationError | RecursionError) -> str:
-    """What is wrong with a value, in words."""
-    if isinstance(error, RecursionError):
-        return "its values lie too deep in each other"
-    first = error.errors(include_url=False)[0]
-    place = ".".join(str(part) for part in first["loc"][:4]) or "it"
-    if first["type"] == "missing":
-        return f"it lacks {place!r}"
-    message = str(first["msg"]).replace("Input should", "should").removeprefix("Value error, ")
-    if not first["loc"] and first["type"] == "value_error":
-        return f"it {message}"
-    return f"{place!r} {message}, got {_short(first.get('input'))}"
-
-
-def _short(value: object) -> str:
-    try:
-        return f"{value!r:.60}"
-    except ValueError:  # a number of more digits than Python prints
-        return "a number of thousands of digits"

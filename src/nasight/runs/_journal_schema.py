@@ -93,5 +93,5 @@ class JournalLine(File):
             if kind is not None:
                 kind.validate_python(self.value, strict=True)
         except ValidationError:
-            raise ValueError(f"has a value of {self.key!r:.40} that cannot be one: {self.value!r:.60}") from None
+            raise ValueError(f"it has a value of {self.key!r:.40} that cannot be one: {self.value!r:.60}") from None
         return self

@@ -329,7 +329,7 @@ class ScoreLine(File):
     def _timed(self) -> Self:
         for name in self.scores:
             if name not in self.seconds:
-                raise ValueError(f"has a score by {name!r:.40} without its seconds")
+                raise ValueError(f"it has a score by {name!r:.40} without its seconds")
         return self
 
 
@@ -361,10 +361,10 @@ class ScoreFile(RunFile):
 def _step(value: list[Any]) -> list[Any]:
     spent, cell, accuracy = value
     if type(cell) is not int or cell < 0:
-        raise ValueError(f"names its cell by a whole number, got {cell!r:.40}")
+        raise ValueError(f"it names its cell by a whole number, got {cell!r:.40}")
     for number in (spent, accuracy):
         if type(number) not in (int, float) or not abs(number) < 1e300:
-            raise ValueError(f"has a time and an accuracy, got {number!r:.40}")
+            raise ValueError(f"it has a time and an accuracy, got {number!r:.40}")
     return value
 
 

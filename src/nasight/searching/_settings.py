@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from nasight.compute import check_precision, choose_device
 from nasight.errors import RequestError
 from nasight.reproducible import MOST_THREADS
+from nasight.runs import first_fault
 from nasight.searching._objectives import Objective
 from nasight.searching._published import PROTOCOLS, published_for, published_objective
 from nasight.searching._units import read_count, read_milliseconds
@@ -249,10 +250,4 @@ def checked(values: Mapping[str, Any]) -> SearchSettings:
     try:
         return SearchSettings.model_validate(dict(values))
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        if first["type"] == "extra_forbidden":
-            known = ", ".join(sorted(SearchSettings.model_fields))
-            raise RequestError(f"there is no setting {key!r}; the settings are {known}") from None
-        message = str(first["msg"]).replace("Input should be", "should be")
-        raise RequestError(f"setting {key!r} {message}, got {first.get('input')!r}") from None
+        raise RequestError(first_fault(error, "setting", SearchSettings.model_fields)) from None

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from nasight.data import TableLayout, Task
 from nasight.errors import RequestError
+from nasight.runs import first_fault
 
 FORMAT = 1
 MOST_CLASSES = 1_000
@@ -180,20 +181,12 @@ def card_of(values: dict[str, Any], what: str) -> ModelCard:
     try:
         return ModelCard.model_validate(values, strict=False)
     except ValidationError as error:
-        raise RequestError(f"{what}: {said(error)}") from None
+        raise RequestError(f"{what}: {card_fault(error)}") from None
 
 
-def said(error: ValidationError) -> str:
-    """The first thing that is wrong, as the end of a sentence."""
+def card_fault(error: ValidationError) -> str:
+    """The first thing that is wrong with a card, as the end of a sentence."""
     first = error.errors(include_url=False)[0]
-    name, message = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
-    if name == "format":
+    if first["loc"] == ("format",) and first["type"] != "missing":
         return f"it is of format {str(first['input'])[:60]!r}, and this version of nasight reads format {FORMAT}"
-    if first["type"] == "extra_forbidden":
-        return f"it has {name[:80]!r}, which is unknown here"
-    if first["type"] == "missing":
-        return f"it lacks {name!r}"
-    if not name:
-        return message
-    got = "" if first["type"] in ("value_error", "json_invalid") else f", got {str(first['input'])[:60]!r}"
-    return f"{name}: {message[0].lower()}{message[1:]}{got}"
+    return first_fault(error)

@@ -22,7 +22,7 @@ from nasight.errors import RequestError, RunError
 from nasight.export import fitted, module_from, predict_source, python_source, same_outputs, to_torch_export
 from nasight.runs import write_atomic
 from nasight.studies._model import Model
-from nasight.studies._model_card import ModelCard, ModelFile, card_of, said
+from nasight.studies._model_card import ModelCard, ModelFile, card_fault, card_of
 from nasight.studies._model_network import SpaceGiven, bare_network, check_fit, network_of, space_of
 from nasight.studies._trained_model import trained_model, training_in
 
@@ -216,7 +216,7 @@ def _about(folder: Path) -> ModelFile:
     except OSError as error:
         raise RequestError(f"cannot read {path}: {error.strerror}") from error
     except ValidationError as error:
-        raise RequestError(f"{path} is damaged: {said(error)}") from None
+        raise RequestError(f"{path} is damaged: {card_fault(error)}") from None
 
 
 def _digest(path: Path) -> str:

@@ -6,13 +6,12 @@ import hashlib
 import inspect
 import json
 import math
-from difflib import get_close_matches
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from nasight.errors import RequestError
-from nasight.runs import RunFolder
+from nasight.runs import RunFolder, first_fault
 from nasight.spaces import PRESETS, Space
 from nasight.spaces import load as load_space
 
@@ -159,12 +158,4 @@ def checked_settings(values: dict[str, Any]) -> TrainSettings:
     try:
         return TrainSettings(**values)
     except ValidationError as error:
-        first = error.errors()[0]
-    name, message = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
-    if first["type"] == "extra_forbidden":
-        near = get_close_matches(name, TrainSettings.model_fields, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise RequestError(f"training has no setting {name!r}, only {', '.join(TrainSettings.model_fields)}{hint}")
-    if not name:
-        raise RequestError(message)
-    raise RequestError(f"setting {name!r} cannot be {first['input']!r}: {message[0].lower()}{message[1:]}")
+        raise RequestError(first_fault(error, "training setting", TrainSettings.model_fields)) from None
