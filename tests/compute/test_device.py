@@ -246,7 +246,7 @@ def test_a_search_on_a_device_resumes_exactly_and_on_another_kind_of_device_says
         assert all(map(torch.equal, again.supernet().state_dict().values(), whole.supernet().state_dict().values()))
     moved = studies.resume(tmp_path / "moved", progress=(notes := Notes()))
     assert notes.said == [moved_note("fakegpu:0", "cpu")]
-    assert "begun on fakegpu, goes on on cpu" in notes.said[0]
+    assert "started on fakegpu, resumed on cpu" in notes.said[0]
     for run in (moved, whole):
         assert [row[2] for row in _figures(run)] == [row[2] for row in _figures(near)]
         for row, wanted in zip(_figures(run), _figures(near), strict=True):

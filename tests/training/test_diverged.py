@@ -38,7 +38,7 @@ def test_a_loss_that_is_no_number_is_one_sentence_with_the_command_that_goes_on(
     with pytest.raises(Diverged) as told:
         nasight.train("mlp", "relu,relu,relu/0,0", "digits", out=out, loss=BrokenAfter(7), **SMALL)  # type: ignore[arg-type]
     assert "became nan in epoch 2" in str(told.value)
-    assert f"go on with a lower rate: nasight train --resume {out} --lr" in str(told.value)
+    assert f"resume with a lower learning rate: nasight train --resume {out} --lr" in str(told.value)
     kept = torch.load(out / "checkpoint-0001-000000.pt", weights_only=True)
     assert all(bool(torch.isfinite(value).all()) for value in kept["network"].values())
 

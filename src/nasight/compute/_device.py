@@ -102,13 +102,13 @@ def has_double(device: torch.device) -> bool:
 
 
 def moved_note(then: str, now: str) -> str | None:
-    """What to tell a user whose work goes on on another kind of device than it began on; None where it is the same."""
+    """What to tell a user whose work is resumed on another kind of device than it started on; None: the same kind."""
     kinds = [name.split(":")[0] for name in (then, now)]
     if kinds[0] == kinds[1]:
         return None
     return (
-        f"begun on {kinds[0]}, goes on on {kinds[1]}: the same random numbers, but sums are rounded otherwise, so the "
-        "result is not bit for bit that of a run on one device"
+        f"started on {kinds[0]}, resumed on {kinds[1]}: random numbers are the same, but rounding differs, so the "
+        "result is not bit for bit the same as on one device"
     )
 
 

@@ -53,16 +53,6 @@ class Block:
             return x - lr * grad
         return map_rows(lambda a, g: self.potential.mirror_step(a, g, lr), self.sizes, x, grad)
 
-    def dual_square(self, grad: Tensor) -> Tensor:
-        """The squared dual norm of the norm in which the potential is 1-strongly convex.
-
-        A row's entropy is 1-strongly convex in l1, whose dual is the largest entry; squares add over rows. That
-        is |E| times the square of the largest entry of all, GAEA's sqrt(|E|) l_infinity, or less.
-        """
-        if self.simplex and isinstance(self.potential, NegativeEntropy):
-            return torch.stack([g.abs().amax(-1).square().sum() for g in self.split(grad)]).sum()
-        return grad.square().sum()
-
     def metric(self, x: Tensor) -> Tensor:
         """The square root of the inverse of the potential's second derivative, element by element."""
         if isinstance(self.potential, NegativeEntropy):

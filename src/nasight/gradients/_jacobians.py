@@ -102,8 +102,8 @@ def _check_parts(parts: list[Tensor], rows: Tensor, parameters: list[nn.Paramete
 def _say(module: nn.Module, error: Exception) -> None:
     why = str(error)
     if not isinstance(error, Mismatch):  # a message may be long, or none at all
-        said = shorten(why.partition("\n")[0], 80, placeholder=" ...")
-        why = f"an example alone ends in {type(error).__name__}{said and ': '}{said}"
+        message = shorten(why.partition("\n")[0], 80, placeholder=" ...")
+        why = f"an example alone ends in {type(error).__name__}{message and ': '}{message}"
     text = f"{type(module).__name__} takes one backward pass of the batch for every example and output ({why})"
     warnings.warn(text, SlowGradients, stacklevel=4)
 

@@ -165,14 +165,19 @@ def resume(
 ) -> Run:
     """Resume an interrupted search; the result is that of a search that was never interrupted.
 
-    With `epochs`, a search that has ended gets more of them, along the cosine of the new length.
+    Under `max_latency` the times of the end are measured anew, so there the pick may differ.
 
-    A search over a user's own module, method or arrays needs them again, as `space`, `method` and `data`, and one with
-    parts of their own (a loss, a metric, an optimizer, an augmentation) needs those, as `own`. With `track` the epochs
-    behind it are tracked too. Under `max_latency` the times of the end are measured anew, so there the pick may differ.
-    It goes on on the device that it began on, or on `device`; on another kind of device the random numbers are the
-    same, but sums are rounded otherwise. `lr` goes on with another learning rate, for a search that
-    diverged; run.json keeps from where on.
+    Parameters
+    ----------
+    path : the run folder.
+    space, method, data : those of a search over a user's own module, method or arrays, which a folder cannot keep.
+    own : the loss, metric, optimizer and augmentation of a search with functions of a user's own.
+    data_folder, progress : as in `search`.
+    track : as in `search`; the epochs before the resume are tracked too.
+    lr : another learning rate from here on, for a search that diverged; run.json keeps from where on.
+    epochs : more epochs for a search that has ended, along the cosine of the new length.
+    device : where it is resumed; by default where it started. On another kind of device the random numbers are the
+        same, but rounding differs.
     """
     check_track(track)
     given = space if space is None or isinstance(space, str) else load_space(space)

@@ -21,7 +21,7 @@ from nasight.runs import RunFolder, named_again, read_object, write_atomic
 from nasight.searching import read_settings
 from nasight.spaces import Space, known_multiply_adds
 from nasight.spaces import load as load_space
-from nasight.studies._asked import asked_for
+from nasight.studies._run_or_architecture import named_architecture
 from nasight.training import kept_settings, load_trained, parts, settings_for
 
 Statistics = tuple[Sequence[float], Sequence[float]]
@@ -65,7 +65,7 @@ def exportable(
     data_folder : the folder of the data sets that have names.
     """
     changes = dict(size or {})
-    named = asked_for(run, space, arch, options, "export")
+    named = named_architecture(run, space, arch, options, "export")
     if named is None:
         return _from_run(Path(str(run)), space, inputs, classes, changes, data_folder)
     space, arch = named

@@ -17,8 +17,8 @@ from nasight.runs import DataRecord, RunFolder, data_of, is_code, named_again
 from nasight.searching import published_training, read_count, read_milliseconds
 from nasight.spaces import Space, family_of
 from nasight.spaces import load as load_space
-from nasight.studies._asked import asked_for
 from nasight.studies._folder_name import folder_name
+from nasight.studies._run_or_architecture import named_architecture
 from nasight.studies.finding import Answer, with_test_part
 from nasight.training import TrainSettings, settings_for
 
@@ -56,7 +56,7 @@ class Trainable:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _DataRequest:
     """The data that a caller names, None for the run's, and how it is to be read."""
 
     data: Any
@@ -139,28 +139,28 @@ def trainable(
     data = None if data is None else with_label(data, label, task)
     if data is None and (label is not None or task is not None):
         raise RequestError("a label and a task are of data that is named with them")
-    asked = _Asked(data, data_folder, resolution, fit, strict)
-    named = asked_for(run, space, arch, options, "train")
+    request = _DataRequest(data, data_folder, resolution, fit, strict)
+    named = named_architecture(run, space, arch, options, "train")
     limits = {
         "max_params": read_count(max_params) if isinstance(max_params, str) else max_params,
         "max_latency": read_milliseconds(max_latency) if isinstance(max_latency, str) else max_latency,
     }
     if named is None and RunFolder(str(run)).kind == "find":
-        return _from_find(Path(str(run)), space, asked, out, preset, limits)
+        return _from_find(Path(str(run)), space, request, out, preset, limits)
     if any(limit is not None for limit in limits.values()):
         raise RequestError("limits choose from the front of a find: give one as RUN")
     if named is None:
-        return _from_run(Path(str(run)), space, asked, out, preset or "small")
+        return _from_run(Path(str(run)), space, request, out, preset or "small")
     name, arch = named
     found, preset = _space(name, options), preset or "small"
-    dataset = asked.load(found.photo_pixels.get(preset))
+    dataset = request.load(found.photo_pixels.get(preset))
     place = Path(out) if out else Path("runs") / _default_name(name, arch, dataset.fingerprint)
     methods = {known.lower(): method for known, method in found.found_by.items()}
     published = _published(methods.get(arch.strip().lower()), found.family, preset)
     return Trainable(_sendable(name, found), arch, dataset, place, published, preset)
 
 
-def _from_run(path: Path, code: str | None, asked: _Asked, out: str | Path | None, preset: str) -> Trainable:
+def _from_run(path: Path, code: str | None, request: _DataRequest, out: str | Path | None, preset: str) -> Trainable:
     folder = RunFolder.open(path, kind="search")
     about, result = folder.about, folder.result
     if result is None:
@@ -174,7 +174,7 @@ def _from_run(path: Path, code: str | None, asked: _Asked, out: str | Path | Non
         raise RequestError(f"the search in {path} is damaged: its files lack {error}") from None
     named = named_again(path, about, name, code)
     space = _space(named, options)
-    dataset = asked.load_again(folder, source, space, preset)
+    dataset = request.load_again(folder, source, space, preset)
     published = _published(settings.get("method"), family_of(name), preset)
     place = Path(out) if out else _place(path / "train", folder, dataset)
     return Trainable(_sendable(named, space), text, dataset, place, published, preset)
@@ -188,7 +188,7 @@ def _published(method: str | None, family: str, preset: str) -> Mapping[str, Any
 def _from_find(
     path: Path,
     code: str | None,
-    asked: _Asked,
+    request: _DataRequest,
     out: str | Path | None,
     preset: str | None,
     limits: Mapping[str, Any],
@@ -209,7 +209,7 @@ def _from_find(
     if preset is None and target["preset"] is None:
         own["size"] = target["size"]
     preset = preset or target["preset"] or "small"
-    dataset = asked.load_again(answer.folder, str(settings["data"]), space, preset)
+    dataset = request.load_again(answer.folder, str(settings["data"]), space, preset)
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     place = Path(out) if out else _place(path / "train" / digest, answer.folder, dataset)
     return Trainable(_sendable(named, space), text, with_test_part(dataset), place, own, preset)

@@ -51,13 +51,21 @@ def train_seeds(
 ) -> Summary:
     """Train an architecture once for each seed: all accuracies, their mean and their spread.
 
-    With `out`, seed k is the run OUT/SETTINGS/seed-k, where SETTINGS is the preset, followed by a digest when
-    settings were changed; OUT/SETTINGS/summary.json covers every finished seed there. The same call resumes
-    what a kill left unfinished. `progress(seed, row)` gets every epoch; with several processes it
-    reads them from the folder, so without `out` it gets those of a seed when the seed is done. Each training
-    has `threads`; by default the workers divide torch's threads between them. On a `device` seeds are trained one after
-    the other by default. `slices` is as in `train`; ranks that torchrun started train one seed after the other, all of
-    them together.
+    With `out`, the same call resumes what a kill left unfinished. Ranks that torchrun started train one seed after the
+    other, all of them together.
+
+    Parameters
+    ----------
+    space, arch, data, preset : as in `train`.
+    seeds : different numbers, one training each.
+    out : seed k is the run OUT/SETTINGS/seed-k, where SETTINGS is the preset, followed by a digest when settings were
+        changed; OUT/SETTINGS/summary.json covers every finished seed there. None: nothing is written.
+    executor : any `concurrent.futures.Executor`; by default processes of this machine.
+    workers : trainings at once; by default as many as there are cores, and one on a device.
+    threads : torch's threads of each training; by default the workers divide torch's threads between them.
+    slices, device, settings : as in `train`.
+    progress : called with the seed and the row of every epoch. With several processes it reads rows from the folder, so
+        without `out` it gets those of a seed when the seed is done.
     """
     if not seeds or len(set(seeds)) < len(seeds):
         raise RequestError(f"seeds must be one or more different numbers, got {list(seeds)}")

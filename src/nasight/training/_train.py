@@ -69,22 +69,33 @@ def train(
     device: str = "auto",
     **settings: Unpack[TrainOptions],
 ) -> TrainingResult:
-    """Train an architecture from scratch; `settings` are those of `TrainSettings` and change the preset.
+    """Train an architecture from scratch.
 
-    `loss`, `metric`, `optimizer` and `augment` may be functions of your own (see `nasight.OwnParts`). The folder
-    keeps their names: the same call, with the same functions, resumes a training.
+    With `out`, a killed training is resumed when the same call is made again, with the same functions of your own if it
+    had any, to the same weights bit for bit; a finished one is read. A checkpoint is written after every epoch. Every
+    random number is drawn on the CPU, so devices agree up to rounding.
 
-    With `out`, a folder, a killed training goes on where it stopped when the same call is made again, to the
-    same weights bit for bit; a finished one is read. A checkpoint is written after every epoch and, in long
-    ones, every `checkpoint_seconds`. `progress` gets every epoch, those before a restart too. `threads` is
-    the number of torch's threads (now as many as torch has); a restart keeps the first number, since the
-    order of a sum decides its last bits. `device` is where it is trained; every random number is drawn on the CPU, so
-    devices agree up to rounding, and a restart on another kind of device goes on (`moved` says so).
+    Parameters
+    ----------
+    space : a `Space` or its name.
+    arch : an architecture of it, or its text.
+    data : a name, a file, a folder, arrays `(x, y)` or a `Dataset`; see `nasight.data.load`.
+    preset : "tiny", "small", "paper" or another that the space declares: size, epochs and learning rate together.
+    seed : of the initial weights and of everything that is drawn.
+    out : the folder of the training; None: nothing is written.
+    progress : called with the row of every epoch, those before a resume too.
+    threads : torch's threads; by default as many as torch has now. A resumed training keeps the first number, since the
+        order of a sum decides its last bits.
+    slices : parts in which every batch passes through the network, one after the other in one process (less memory), or
+        shared by the ranks that torchrun started (by default one each). Batch norm sees a slice. A resumed training
+        keeps the first number.
+    checkpoint_seconds : in long epochs a checkpoint is written this often too.
+    device : "auto", "cpu", "cuda", "cuda:1" or "mps"; a training may be resumed on another one (`moved` says so).
+    settings : any setting of `TrainOptions`, such as `epochs=20`; they change the preset. `loss`, `metric`, `optimizer`
+        and `augment` may be functions of your own (see `nasight.OwnParts`); the folder keeps their names.
 
-    `slices` is the number of parts in which every batch passes through the network, one after the other in one process
-    (less memory), or shared by the ranks that torchrun started (by default one each); batch norm sees a slice. A
-    restart keeps the first number too.
-
+    Examples
+    --------
     >>> result = train("nasbench201", "|nor_conv_3x3~0|+|none~0|nor_conv_3x3~1|+|skip_connect~0|none~1|none~2|",
     ...                "digits", preset="tiny", epochs=1)
     >>> result.epochs, result.judged_by
@@ -156,7 +167,7 @@ def run_job(
     if out is None:
         with torch_threads(threads):
             trainer = _trainer(job, slices, ranks)
-            with _told_how_to_resume(job, None):
+            with _resume_hint(job, None):
                 while not trainer.done:
                     _tell(progress, trainer.run_epoch(lambda: None, judge=not judged_once))
             ended(trainer)
@@ -183,7 +194,7 @@ def run_job(
         with writing(run, ranks), torch_threads(threads):
             finished = ranks.of_first(lambda: finished_result(folder, about))
             if finished is None:
-                with _told_how_to_resume(job, run):
+                with _resume_hint(job, run):
                     trainer = _trainer(job, slices, ranks)
                     result = _train_in(run, trainer, progress, checkpoint_seconds, judged_once=judged_once)
                 ended(trainer)
@@ -194,15 +205,15 @@ def run_job(
 
 
 @contextmanager
-def _told_how_to_resume(job: Job, run: RunFolder | None) -> Iterator[None]:
-    """What diverges is said with the state that is left, and the command that goes on from there."""
+def _resume_hint(job: Job, run: RunFolder | None) -> Iterator[None]:
+    """The error of a training that diverges says what state is left, and the command that resumes from there."""
     try:
         yield
     except Diverged as error:
         advice = "train with a smaller lr"
         if run is not None and (run.path / "state.json").exists():
             lower = f"nasight train --resume {quote(str(run.path))} --lr {job.settings.lr / 10:g}"
-            advice = f"the checkpoint before it is kept; go on with a lower rate: {lower}"
+            advice = f"the checkpoint before it is kept; resume with a lower learning rate: {lower}"
         raise everywhere(Diverged(f"{error}; {advice}")) from error
 
 
@@ -310,7 +321,7 @@ def _train_in(
 
 
 def moved(folder: str | Path, device: str) -> str | None:
-    """What to tell a user whose unfinished training in this folder goes on on another kind of device; else None."""
+    """What to tell a user whose unfinished training in this folder is resumed on another kind of device; else None."""
     if not (Path(folder) / "run.json").is_file():
         return None
     run = RunFolder.open(folder, kind="train")

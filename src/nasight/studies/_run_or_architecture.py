@@ -9,7 +9,7 @@ from nasight.errors import RequestError
 from nasight.runs import is_code
 
 
-def asked_for(
+def named_architecture(
     run: object, space: str | None, arch: str | None, options: Mapping[str, Any], verb: str
 ) -> tuple[str, str] | None:
     """The space and architecture that were named, or None where a run was; both, or neither, are refused."""
