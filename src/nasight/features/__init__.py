@@ -3,7 +3,7 @@
 from nasight.features._correlation import Correlation, correlation
 from nasight.features._evaluator import Evaluator
 from nasight.features._families import family
-from nasight.features._family import Config, Family, FittedFamily, RowSource
+from nasight.features._family import AssignedRows, Config, Family, FittedFamily, RowSource
 from nasight.features._fourier import RandomFourierFeatures
 from nasight.features._linear import LinearModel, one_vs_rest
 from nasight.features._methods import SELECTION_METHODS, SelectionMethod
@@ -17,6 +17,7 @@ from nasight.features._svm import svm
 
 __all__ = [
     "SELECTION_METHODS",
+    "AssignedRows",
     "Config",
     "Correlation",
     "Evaluator",

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 
 from nasight.errors import RequestError
 from nasight.features._bags import TEXT_SCALINGS
-from nasight.features._family import TOLERANCE, Config, Family, FittedFamily, RowSource, chosen, config_seed
+from nasight.features._family import TOLERANCE, AssignedRows, Config, Family, FittedFamily, RowSource, config_seed
 from nasight.features._fitted_ngrams import FittedNgrams
 from nasight.features._fourier import KERNELS, FourierDraws, RandomFourierFeatures, cosines, frequency_scale
 from nasight.features._ngrams import HashedNgrams
@@ -92,27 +92,21 @@ class FittedFourier(FittedFamily):
         self._scalings: dict[str, Any] = {}
         self._draws: tuple[int, FourierDraws] | None = None
 
-    def features(
-        self,
-        rows: Any,
-        configs: Sequence[Config],
-        assignment: NDArray[np.int64],
-        dimension: int,
-        seed: int,
-        index: NDArray[np.int64] | None = None,
-    ) -> RowSource:
-        rows = _matrix(rows)
-        if rows.shape[1] != self._train.shape[1]:
-            raise RequestError(f"rows must have {self._train.shape[1]} columns as in training, got {rows.shape[1]}")
-        where, which = chosen(rows, assignment, index, configs)
+    def _checked(self, rows: Any) -> NDArray[np.float32]:
+        matrix = _matrix(rows)
+        if matrix.shape[1] != self._train.shape[1]:
+            raise RequestError(f"rows must have {self._train.shape[1]} columns as in training, got {matrix.shape[1]}")
+        return matrix
+
+    def _features(self, given: AssignedRows, dimension: int, seed: int) -> RowSource:
         if self._draws is None or self._draws[0] != seed:
-            self._draws = seed, FourierDraws(rows.shape[1], seed)
-        used = [configs[c] for c in np.unique(which)]
+            self._draws = seed, FourierDraws(self._train.shape[1], seed)
+        used = [given.configs[c] for c in np.unique(given.which)]
         for name in {config["scaling"] for config in used} - set(self._scalings):
             self._scalings[name] = scaling(name).fit(self._train)
         draws = self._draws[1]
         frequencies = {c["kernel"]: draws.frequencies(c["kernel"], dimension) for c in used}
-        return FourierRows(rows, where, which, configs, self._scalings, frequencies, draws.offsets(dimension))
+        return FourierRows(given, self._scalings, frequencies, draws.offsets(dimension))
 
 
 class FourierRows:
@@ -122,21 +116,18 @@ class FourierRows:
 
     def __init__(
         self,
-        matrix: NDArray[np.float32],
-        where: NDArray[np.int64],
-        which: NDArray[np.int64],
-        configs: Sequence[Config],
+        given: AssignedRows,
         scalings: dict[str, Any],
         frequencies: dict[str, NDArray[np.float32]],
         offsets: NDArray[np.float32],
     ) -> None:
-        self.n, self.dimension = len(where), len(offsets)
-        self._matrix, self._where = matrix, where
+        self.n, self.dimension = len(given.where), len(offsets)
+        self._matrix, self._where = given.rows, given.where
         self._scalings, self._frequencies, self._offsets = scalings, frequencies, offsets
-        scales = np.array([frequency_scale(c["kernel"], c["gamma"]) for c in configs], np.float32)
-        self._scale = scales[which]
-        self._scaling = np.array([c["scaling"] for c in configs])[which]
-        self._kernel = np.array([c["kernel"] for c in configs])[which]
+        scales = np.array([frequency_scale(c["kernel"], c["gamma"]) for c in given.configs], np.float32)
+        self._scale = scales[given.which]
+        self._scaling = np.array([c["scaling"] for c in given.configs])[given.which]
+        self._kernel = np.array([c["kernel"] for c in given.configs])[given.which]
 
     def rows(self, start: int, stop: int) -> NDArray[np.float32]:
         span = slice(*slice(start, stop).indices(self.n))

@@ -6,6 +6,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -58,10 +59,36 @@ class ArrayRows:
         return self.matrix[start:stop]
 
 
-class FittedFamily(ABC):
-    """A set of feature maps that knows the statistics of the training rows."""
+@dataclass(frozen=True)
+class AssignedRows:
+    """Rows of which each has a configuration of its own."""
 
-    @abstractmethod
+    rows: Any
+    """A matrix (all rows, columns), or a list of texts."""
+    where: NDArray[np.int64]
+    """Which of them are meant, (n,)."""
+    configs: Sequence[Config]
+    which: NDArray[np.int64]
+    """For each that is meant the place of its configuration in `configs`, (n,)."""
+
+    @classmethod
+    def checked(cls, rows: Any, configs: Sequence[Config], assignment: Any, index: Any) -> AssignedRows:
+        size = rows.shape[0] if hasattr(rows, "shape") else len(rows)
+        where = np.arange(size) if index is None else np.asarray(index, np.int64)
+        which = np.asarray(assignment, np.int64)
+        if which.shape != where.shape:
+            raise RequestError(f"{len(where)} rows need {len(where)} assignments, got shape {which.shape}")
+        if len(which) and not 0 <= which.min() <= which.max() < len(configs):
+            raise RequestError(f"assignments must be 0 to {len(configs) - 1}, got {which.min()} to {which.max()}")
+        return cls(rows, where, configs, which)
+
+
+class FittedFamily(ABC):
+    """A set of feature maps that knows the statistics of the training rows.
+
+    One of your own defines `_features` and `clear`.
+    """
+
     def features(
         self,
         rows: Any,
@@ -84,6 +111,16 @@ class FittedFamily(ABC):
         seed : the random draws of the maps follow from it.
         index : only the rows rows[index], in this order; assignment[i] then belongs to rows[index[i]].
         """
+        given = AssignedRows.checked(self._checked(rows), configs, assignment, index)
+        return self._features(given, dimension, seed)
+
+    def _checked(self, rows: Any) -> Any:
+        """The rows as the maps take them; a `RequestError` where they cannot."""
+        return rows
+
+    @abstractmethod
+    def _features(self, given: AssignedRows, dimension: int, seed: int) -> RowSource:
+        """The features of rows whose assignment was checked."""
 
     @abstractmethod
     def clear(self) -> None:
@@ -141,15 +178,3 @@ def current_words(config: Config) -> Config:
 
 def _scaled(config: Config) -> bool:
     return isinstance(config.get("scaling"), str)
-
-
-def chosen(rows: Any, assignment: Any, index: Any, configs: Sequence[Config]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The row numbers and the configuration of each, checked."""
-    size = rows.shape[0] if hasattr(rows, "shape") else len(rows)
-    where = np.arange(size) if index is None else np.asarray(index, np.int64)
-    which = np.asarray(assignment, np.int64)
-    if which.shape != where.shape:
-        raise RequestError(f"{len(where)} rows need {len(where)} assignments, got shape {which.shape}")
-    if len(which) and not 0 <= which.min() <= which.max() < len(configs):
-        raise RequestError(f"assignments must be 0 to {len(configs) - 1}, got {which.min()} to {which.max()}")
-    return where, which

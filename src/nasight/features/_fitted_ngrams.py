@@ -13,7 +13,7 @@ from scipy import sparse
 
 from nasight.features._bags import Bag, bin_totals, binned_bag, hashed_bag, weighted_bins
 from nasight.features._counts import Counts, Known
-from nasight.features._family import ArrayRows, Config, FittedFamily, RowSource, chosen, config_seed
+from nasight.features._family import ArrayRows, AssignedRows, Config, FittedFamily, RowSource, config_seed
 from nasight.features._ngrams import check_texts, class_numbers
 from nasight.features._tokens import Lexicon, Ragged, Vocabulary
 
@@ -45,16 +45,11 @@ class FittedNgrams(FittedFamily):
         self._totals: dict[tuple[int, int], NDArray[np.float64]] = {}
         self._sets: dict[int, tuple[Any, Ragged, dict[Vocabulary, Counts]]] = {}
 
-    def features(
-        self,
-        rows: Any,
-        configs: Sequence[Config],
-        assignment: NDArray[np.int64],
-        dimension: int,
-        seed: int,
-        index: NDArray[np.int64] | None = None,
-    ) -> RowSource:
-        where, which = chosen(check_texts(rows), assignment, index, configs)
+    def _checked(self, rows: Any) -> Any:
+        return check_texts(rows)
+
+    def _features(self, given: AssignedRows, dimension: int, seed: int) -> RowSource:
+        rows, where, configs, which = given.rows, given.where, given.configs, given.which
         used = np.unique(which)
         parts = [np.flatnonzero(which == c) for c in used]
         bags = [Bag(**configs[c], published=self._published) for c in used]

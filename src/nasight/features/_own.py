@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from nasight.errors import RequestError
-from nasight.features._family import Config, Family, FittedFamily, RowSource, chosen
+from nasight.features._family import AssignedRows, Config, Family, FittedFamily, RowSource
 
 _DRAWS = 100
 """FourierDraws for each configuration asked for, before a set counts as having no more."""
@@ -109,18 +109,9 @@ class FittedOwn(FittedFamily):
     def clear(self) -> None:
         self._fitted: dict[str, Any] = {}
 
-    def features(
-        self,
-        rows: Any,
-        configs: Sequence[Config],
-        assignment: NDArray[np.int64],
-        dimension: int,
-        seed: int,
-        index: NDArray[np.int64] | None = None,
-    ) -> RowSource:
-        where, which = chosen(rows, assignment, index, configs)
-        maps = {int(c): self._map(configs[c], dimension, seed) for c in np.unique(which)}
-        return OwnRows(rows, where, which, maps)
+    def _features(self, given: AssignedRows, dimension: int, seed: int) -> RowSource:
+        maps = {int(c): self._map(given.configs[c], dimension, seed) for c in np.unique(given.which)}
+        return OwnRows(given, maps)
 
     def _map(self, config: Config, dimension: int, seed: int) -> Any:
         key = json.dumps([config, dimension if self._family.sized else None, seed], sort_keys=True)
@@ -134,10 +125,10 @@ class FittedOwn(FittedFamily):
 class OwnRows:
     """Features by fitted transformers, each row by its own."""
 
-    def __init__(self, rows: Any, where: NDArray[np.int64], which: NDArray[np.int64], maps: dict[int, Any]) -> None:
-        self.n = len(where)
-        self._rows, self._where, self._which, self._maps = rows, where, which, maps
-        samples = {c: _transformed(maps[c], take(rows, where[:1])) for c in maps}
+    def __init__(self, given: AssignedRows, maps: dict[int, Any]) -> None:
+        self.n = len(given.where)
+        self._given, self._maps = given, maps
+        samples = {c: _transformed(maps[c], take(given.rows, given.where[:1])) for c in maps}
         widths = {c: int(sample.shape[1]) for c, sample in samples.items()}
         if len(set(widths.values())) > 1:
             (a, wide), (b, other) = next((x, y) for x in widths.items() for y in widths.items() if x[1] != y[1])
@@ -150,9 +141,9 @@ class OwnRows:
 
     def rows(self, start: int, stop: int) -> Any:
         span = slice(*slice(start, stop).indices(self.n))
-        where, which = self._where[span], self._which[span]
+        where, which = self._given.where[span], self._given.which[span]
         parts = [np.flatnonzero(which == c) for c in np.unique(which)]
-        found = [_transformed(self._maps[int(which[part[0]])], take(self._rows, where[part])) for part in parts]
+        found = [_transformed(self._maps[int(which[part[0]])], take(self._given.rows, where[part])) for part in parts]
         if self.sparse:
             if not found:
                 return sparse.csr_matrix((0, self.dimension), dtype=np.float32)
