@@ -7,6 +7,8 @@ from xml.etree import ElementTree
 import pytest
 
 from command import run
+from nasight.searching import METHODS, resolve
+from nasight.spaces import load
 
 FAST = [
     "--data",
@@ -95,6 +97,21 @@ def test_list_prints_every_method_with_its_columns(capsys: pytest.CaptureFixture
     assert "Softmax (adam)" in rows["darts"]
     assert "Simplex (entropy)" in rows["gaea-darts"]
     assert rows["darts"].split()[1] == rows["gaea-darts"].split()[1] == "Mixture"
+
+
+@pytest.mark.parametrize("name", ["nasbench201", "darts", "nasbench1shot1-1", "mlp"])
+def test_list_tells_the_objective_that_a_search_takes(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("search", "--list", "--json") == 0
+    rows = json.loads(capsys.readouterr().out)["methods"]
+    space = load(name)
+    told = {row["method"]: row["default"].get(space.family, row["objectives"][0]) for row in rows}
+    taken = {
+        method.name: resolve(method, space, data="digits").objective
+        for method in METHODS.values()
+        if space.edge_weights or not method.relaxation.edges
+    }
+    assert len(taken) > 10
+    assert {method: told[method] for method in taken} == taken
 
 
 def test_help_has_an_example() -> None:

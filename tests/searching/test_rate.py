@@ -68,6 +68,17 @@ def test_the_size_of_gradients_after_the_warm_up_sets_the_rate(engine: Callable[
     assert made.arch_lr == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.parametrize(("edition", "least"), [(5, GAEA_LR), (4, GAEA_LR / 10)])
+def test_a_search_of_the_published_length_has_no_lower_rate_than_the_published_one(
+    engine: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch, edition: int, least: float
+) -> None:
+    monkeypatch.setattr(Engine, "_gradient_size", lambda self, epoch: 10 * GAEA_SIZE)
+    for steps, expected in ((GAEA_STEPS, least), (4 * GAEA_STEPS, least / 2), (GAEA_STEPS // 400, 20 * GAEA_LR / 10)):
+        made = engine("gaea-darts", objective="erm", epochs=round(steps / 5), edition=edition)
+        made.set_epoch(made.settings.warmup)
+        assert made.arch_lr == pytest.approx(expected, rel=0.05)
+
+
 def test_a_rate_that_is_given_is_not_measured_away(engine: Callable[..., Engine]) -> None:
     made = engine("gaea-darts", objective="erm", arch_lr=0.7)
     made.set_epoch(2)

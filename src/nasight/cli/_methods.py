@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -17,7 +18,7 @@ def print_methods(preset: str, *, as_json: bool) -> None:
     """The parts of every method; with a preset that follows publications, what these publish of each."""
     from dataclasses import asdict
 
-    from nasight.searching import METHODS, PROTOCOLS
+    from nasight.searching import FAMILIES, METHODS, PROTOCOLS, published_objective
 
     if preset in PROTOCOLS:
         _print_published(preset, as_json=as_json)
@@ -28,6 +29,7 @@ def print_methods(preset: str, *, as_json: bool) -> None:
             "relaxation": type(m.relaxation).__name__,
             "geometry": _geometry(m.geometry),
             "objectives": [o.name for o in m.objectives],
+            "default": {family: m.objective(published_objective(m.name, family, "small")).name for family in FAMILIES},
             "schedule": asdict(m.schedule),
             "paper": m.paper,
         }
@@ -41,10 +43,18 @@ def print_methods(preset: str, *, as_json: bool) -> None:
         for r in rows
     ]
     typer.echo("\n".join(table([("method", "relaxation", "geometry", "objectives", "paper"), *cells])))
-    typer.echo(
-        "\nThe first objective is the default, except where a method was published with another one on a space: "
-        "--list --preset paper."
-    )
+    typer.echo("\nThe first objective is the default, except on these spaces, where publications have another one:")
+    typer.echo("\n".join(_other_defaults(rows)))
+
+
+def _other_defaults(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Where the default objective is not the first: a line for each such objective and space."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        for family, name in row["default"].items():
+            if name != row["objectives"][0]:
+                found.setdefault((name, family), []).append(row["method"])
+    return [f"  {name} on {family}: {', '.join(methods)}" for (name, family), methods in sorted(found.items())]
 
 
 def _print_published(preset: str, *, as_json: bool) -> None:

@@ -63,8 +63,8 @@ def search(
     objective: Annotated[
         str | None,
         option(
-            "erm, bilevel, erm-joint or block (a few methods have others: --list); by default the one the method was "
-            "published with, or, where it was not published, the first in --list.",
+            "erm, bilevel, erm-joint or block (a few methods have others); the default depends on method and space: "
+            "--list prints it.",
             group=WHAT,
         ),
     ] = None,

@@ -60,3 +60,14 @@ class Geometry(ABC):
             raise RequestError(f"a search takes at least 1 architecture step, got {steps!r}")
         scale = 1.0 if gradient is None or self.gradient is None else self.gradient / max(gradient, 1e-12)
         return self.lr * math.sqrt(self.steps / steps) * scale
+
+    def least_lr(self, steps: int) -> float:
+        """The published learning rate, or what theory has for a longer search: no default is smaller.
+
+        Gradients grow in a search, so a rate from those after a warm-up falls below the published one in long searches.
+
+        >>> from nasight.geometry import Simplex
+        >>> Simplex(lr=0.1, steps=100).least_lr(25), Simplex(lr=0.1, steps=100).least_lr(400)
+        (0.1, 0.05)
+        """
+        return self.lr * min(1.0, math.sqrt(self.steps / steps))

@@ -7,7 +7,15 @@ from nasight.searching._latency import Latency
 from nasight.searching._loop import Interrupted, entropies
 from nasight.searching._objectives import Objective
 from nasight.searching._progress import Progress
-from nasight.searching._published import FAMILIES, PROTOCOLS, PUBLISHED, UNPUBLISHED, Published, published_training
+from nasight.searching._published import (
+    FAMILIES,
+    PROTOCOLS,
+    PUBLISHED,
+    UNPUBLISHED,
+    Published,
+    published_objective,
+    published_training,
+)
 from nasight.searching._questions import Policy
 from nasight.searching._relaxations import Mixture, Relaxation, StepContext
 from nasight.searching._run import TRAIN_FREE, Run
@@ -54,6 +62,7 @@ __all__ = [
     "gaea",
     "method_row",
     "methods",
+    "published_objective",
     "published_training",
     "read_count",
     "read_milliseconds",

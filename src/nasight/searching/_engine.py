@@ -147,6 +147,8 @@ class Engine:
         if self.arch_optimizer is None or geometry.gradient is None or self.settings.arch_lr or not due:
             return
         self.arch_lr = geometry.default_lr(self._arch_steps, self._gradient_size(0 if first else epoch))
+        if self.settings.edition > 4:
+            self.arch_lr = max(self.arch_lr, geometry.least_lr(self._arch_steps))
         for group in self.arch_optimizer.param_groups:
             group["lr"] = self.arch_lr
 

@@ -215,8 +215,8 @@ class Leg:
         # Later rungs get a little more than they need: an estimate that is short by a moment would cost a whole rung.
         later = [RESERVE * seconds for seconds in least[rung + 1 :]]
         time = rung_share(self.until("race") - 0.5, [least[rung], *later])
-        most = MOST_PLACES // NARROWING**rung
-        return max(0, min(most, int(time / each[rung]) * count - beside[rung]))
+        fitting = int(time / each[rung]) * count - beside[rung]
+        return max(0, min(int(MOST_PLACES / NARROWING**rung), fitting))
 
     def spare(self, race: Race) -> int:
         """How many of those that had no time on the last rung can come back: there is what the race has left.

@@ -103,19 +103,10 @@ def _by_probability(space: Space, log_p: LogProbability, start: Architecture) ->
             return
         _, _, arch = heapq.heappop(heap)
         yield arch
-        for near in neighbors(space, arch):
+        for near in space.neighbors(arch):
             if near not in known:
                 known.add(near)
                 heapq.heappush(heap, (-log_p(near), space.format(near), near))
-
-
-def neighbors(space: Space, arch: Architecture) -> Iterator[Architecture]:
-    """Architectures that differ in one decision."""
-    for decision in space.decisions:
-        for option in decision.options:
-            near = space.changed(arch, decision.name, option)
-            if near is not None and near != arch:
-                yield near
 
 
 def from_searches(
@@ -252,7 +243,7 @@ def mutations(
     """The leaders with one decision changed, turn by turn."""
     around = []
     for leader in leaders:
-        near = [a for a in neighbors(space, leader) if space.usable(a) is None]
+        near = [a for a in space.neighbors(leader) if space.usable(a) is None]
         around.append([near[i] for i in torch.randperm(len(near), generator=generator).tolist()])
     found = dict[Architecture, Proposal]()
     turns = chain.from_iterable(zip_longest(*around))
