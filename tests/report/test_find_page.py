@@ -187,6 +187,27 @@ def test_rungs_of_fewer_rows_say_so(tmp_path: Path) -> None:
     assert "Those of the first rung learned from 250." in words(section(path, "untried"))
 
 
+def test_a_race_that_stopped_early_is_shown_with_the_rungs_that_were_run(tmp_path: Path) -> None:
+    answer = made_find(tmp_path / "find")
+    race = answer.result["race"]
+    lines = [{**line, "accuracies": [line["accuracies"][0], None, None], "left": None} for line in race["lines"]]
+    # As versions before kept it: all rungs that were planned, the last two without an accuracy.
+    rows = [250, 1_078, 1_078]
+    changed(answer.path, race={**race, "lines": lines, "rows": rows, "agreements": []})
+    path = find_page(answer.path)
+    said = {name: words(section(path, name)) for name in FIND_SECTIONS}
+    assert "over 1 rung" in said["race"]
+    assert "6 of the candidates reached the last rung" in said["race"]
+    assert "were trained on both" not in said["race"]
+    assert charts(path)["race"]["race"]["layout"]["xaxis"]["ticktext"] == ["3 epochs of 250 rows"]
+    assert "Accuracy after 3 epochs against" in said["front"]
+    assert "The longest training of the race had 3 epochs, those of the answer 27." in said["untried"]
+    assert (
+        "6 (planned: 8) candidates for 3 epochs of 250 rows, with 2 controls; planned and not reached: "
+        "4 candidates for 9 epochs, 2 candidates for 27 epochs" in said["cost"]
+    )
+
+
 def test_on_the_front_estimates_are_hollow_and_latencies_are_shown(tmp_path: Path) -> None:
     path = find_page(made_find(tmp_path / "find"))
     figure = charts(path)["front"]["front"]

@@ -188,6 +188,21 @@ def test_long_trainings_of_a_race_are_kept_and_come_to_the_same(
     assert folders[1] > folders[0] + 5
 
 
+def test_a_race_without_time_for_its_last_rung_keeps_the_rungs_that_were_run(
+    few_digits: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_leg.Leg, "affordable", lambda leg, race, rung: leg.plan.places[rung] if rung == 0 else 1)
+    found = nasight.find(few_digits, out=tmp_path / "a", **TINY | {"trainings": 27, "epochs": 3})
+    race = found.result["race"]
+    assert race["rungs"] == [1]
+    assert race["planned"]["rungs"] == [1, 3]
+    assert len(race["rows"]) == 1
+    assert all(len(line["accuracies"]) == 1 and line["accuracies"][0] is not None for line in race["lines"])
+    page = " ".join((found.path / "report.html").read_text().split())
+    assert "The longest training of the race had 1 epoch, those of the answer 3." in page
+    assert "; planned and not reached: " in page
+
+
 def test_a_second_find_of_the_same_seed_is_the_same(answer: Answer, few_digits: Dataset, tmp_path: Path) -> None:
     again = nasight.find(few_digits, out=tmp_path / "b", **TINY)
     assert untimed(again.result) == untimed(answer.result)

@@ -85,9 +85,10 @@ class FrontValues:
 
 TEMPLATE = """
 {% set metric = values.units.metric %}
-<p>{{ metric[:1]|upper }}{{ metric[1:] }} after {{ values.epochs }} epochs against the number of parameters. On the
-front are the points to which no other is at least as good and smaller. The star is the winner of the race. Hollow
-points left the race earlier: their {{ metric }} is an estimate, what they had plus what others gained on average.</p>
+<p>{{ metric[:1]|upper }}{{ metric[1:] }} after {{ values.epochs }} epoch{{ "s" if values.epochs != 1 }} against the
+number of parameters. On the front are the points to which no other is at least as good and smaller. The star is the
+winner of the race. Hollow points left the race earlier: their {{ metric }} is an estimate, what they had plus what
+others gained on average.</p>
 <figure>
   {{ chart("front", "Score against parameters of all that was raced, the front joined: " ~ metric, id="chart-front") }}
   <figcaption>Point at a dot to see its multiply-adds, latency and architecture.</figcaption>
@@ -195,7 +196,7 @@ def _symbol(point: FrontPoint, symbol: str) -> str:
 
 def _hover(point: FrontPoint, units: Units) -> str:
     latency = "" if point.latency is None else f"{point.latency:.2f} ms per example"
-    about = f"estimated from {point.epochs} epochs: " if point.epochs else ""
+    about = f"estimated from {point.epochs} epoch{'' if point.epochs == 1 else 's'}: " if point.epochs else ""
     return hover(
         f"no. {point.number}: {point.proposer}" if point.number else f"{point.proposer}, in an earlier leg",
         f"{about}{units.text(point.accuracy)}",

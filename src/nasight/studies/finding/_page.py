@@ -289,14 +289,16 @@ def _work(find: FinishedFind, plan: Plan) -> dict[str, str]:
     result, recipes = find.result, _tuned(find)
     trained = [sum(c.accuracies[rung] is not None for c in find.rivals) for rung in range(len(find.rungs))]
     rungs = [
-        f"{_of(done, places)} candidates for {find.rung_text(rung)}"
-        for rung, (done, places) in enumerate(zip(trained, plan.places, strict=True))
+        f"{_of(trained[rung], places) if rung < len(trained) else places} candidates for {find.rung_text(rung)}"
+        for rung, places in enumerate(plan.places)
     ]
+    run, missed = ", ".join(rungs[: len(trained)]), ", ".join(rungs[len(trained) :])
     sides = "the baseline" if find.same else "winner and baseline"
     return {
         "recipe": f"{recipes} trainings of {plan.recipe_epochs} epochs" if recipes else "kept from an earlier leg",
         "propose": f"{plan.searches} searches of {plan.search_text}, {plan.scored} architectures scored",
-        "race": f"{', '.join(rungs)}, with {len(find.candidates) - len(find.rivals)} controls",
+        "race": f"{run}, with {len(find.candidates) - len(find.rivals)} controls"
+        + (f"; planned and not reached: {missed}" if missed else ""),
         "answer": f"{sides}, {len(result['accuracies'])} seeds of {_of(result['epochs'], plan.epochs)} epochs",
     }
 

@@ -28,13 +28,17 @@ class FinishedFind:
     """The folder of a find: its result, its settings and what its journal says."""
 
     def __init__(self, answer: Answer, space: Space | None) -> None:
-        self.answer, self.path, self.result, self.given = answer, answer.path, answer.result, space
+        self.answer, self.path, self.given = answer, answer.path, space
+        self.result = {**answer.result, "race": run_race(answer.result["race"])}
         self.settings: Mapping[str, Any] = answer.folder.about["settings"]
         self.journal = Journal(answer.path)
         self.leg = int(self.result["legs"]) - 1
         self.rungs: list[int] = self.result["race"]["rungs"]
+        """Epochs of the rungs that were run."""
         self.rung_rows: list[int] = self.result["race"].get("rows", [])
         """Rows that each rung learned from; empty in finds of before, where all rungs had the same."""
+        self.planned: Mapping[str, list[int]] = self.result["race"]["planned"]
+        """`rungs` and `rows` of all rungs that were planned, also of those that were not reached."""
 
     @property
     def same(self) -> bool:
@@ -42,9 +46,9 @@ class FinishedFind:
         return bool(self.result["architecture"] == self.result["baseline"]["architecture"])
 
     def rung_text(self, rung: int) -> str:
-        """The trainings of a rung in words."""
-        rows = self.rung_rows[rung] if self.rung_rows else 0
-        return rung_text(self.rungs[rung], rows, max(self.rung_rows, default=0))
+        """The trainings of a rung in words, also of one that was planned and not reached."""
+        rows = self.planned["rows"]
+        return rung_text(self.planned["rungs"][rung], rows[rung] if rows else 0, max(rows, default=0))
 
     # What was searched
 
@@ -149,6 +153,25 @@ class FinishedFind:
                 if rows is not None:
                     return int(rows["count"])
         return None
+
+
+def run_race(race: Mapping[str, Any]) -> dict[str, Any]:
+    """The race of a result with the rungs that were run: finds of before kept all that were planned.
+
+    >>> found = run_race({"rungs": [1, 3], "lines": [{"accuracies": [90.0, None]}, {"accuracies": [80.0, None]}]})
+    >>> found["rungs"], [line["accuracies"] for line in found["lines"]], found["planned"]
+    ([1], [[90.0], [80.0]], {'rungs': [1, 3], 'rows': []})
+    """
+    rungs, rows = race["rungs"], race.get("rows", [])
+    there = [i for line in race["lines"] for i, accuracy in enumerate(line["accuracies"]) if accuracy is not None]
+    run = max(there, default=0) + 1
+    return {
+        "planned": {"rungs": rungs, "rows": rows},
+        **race,
+        "rungs": rungs[:run],
+        "rows": rows[:run],
+        "lines": [{**line, "accuracies": line["accuracies"][:run]} for line in race["lines"]],
+    }
 
 
 def verdicts(folder: Path) -> dict[str, int] | None:

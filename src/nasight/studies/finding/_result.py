@@ -175,6 +175,9 @@ def _target_text(target: Mapping[str, Any], raced: str, agreements: Sequence[Agr
 
 
 def _race_result(leg: Leg, race: Race, products: Mapping[str, int | None]) -> dict[str, Any]:
+    """The race with the rungs that were run; what else was planned stands beside them."""
+    run, rungs = race.rung + 1, list(leg.plan.rungs)
+    rows = [taught_rows(len(leg.data.train_y), leg.plan.rows(i), leg.plan.judge_share) for i in range(len(rungs))]
     lines = [
         {
             "architecture": shown(c),
@@ -184,19 +187,16 @@ def _race_result(leg: Leg, race: Race, products: Mapping[str, int | None]) -> di
             "parameters": c.parameters,
             "multiply_adds": products[c.architecture],
             "accuracies": [
-                a if math.isfinite(a := race.accuracy(c.architecture, rung)) else None
-                for rung in range(len(leg.plan.rungs))
+                a if math.isfinite(a := race.accuracy(c.architecture, rung)) else None for rung in range(run)
             ],
             "left": None if (left := race.left.get(c.architecture)) is None else asdict(left),
         }
         for c in race.candidates.values()
     ]
     return {
-        "rungs": list(leg.plan.rungs),
-        "rows": [
-            taught_rows(len(leg.data.train_y), leg.plan.rows(rung), leg.plan.judge_share)
-            for rung in range(len(leg.plan.rungs))
-        ],
+        "rungs": rungs[:run],
+        "rows": rows[:run],
+        "planned": {"rungs": rungs, "rows": rows},
         "lines": lines,
         "agreements": [asdict(a) for a in race.agreements],
         "seed_deviation": race.seed_deviation(),
