@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from html import unescape
 from pathlib import Path
 from types import SimpleNamespace
@@ -347,6 +348,17 @@ def test_the_trust_of_a_search_is_counted_and_its_page_linked(tmp_path: Path) ->
     assert "Its choices were not judged." in section(find_page(answer), "proposals")
 
 
+def test_searches_of_two_legs_have_the_names_that_the_race_gives_them(tmp_path: Path) -> None:
+    answer = made_find(tmp_path / "find")
+    searches = answer.path / "searches"
+    shutil.copytree(searches / "0-0", searches / "1-0")
+    changed(answer.path, legs=2, proposed_by="search 1 of leg 1", also_proposed_by=["an earlier leg"])
+    said = words(section(find_page(answer.path), "proposals"))
+    assert "The winner was proposed by: arg max of search 1 of leg 1; a leader of an earlier leg ." in said
+    assert "Search 1 of leg 1 searches/0-0" in said
+    assert "Search 1 searches/1-0" in said
+
+
 def test_both_cells_of_a_darts_network_are_drawn(tmp_path: Path) -> None:
     first = section(find_page(made_find(tmp_path / "find", space="darts")), "answer")
     assert "The normal cell of the winner." in first
@@ -484,8 +496,8 @@ def test_dots_of_equal_accuracy_are_stacked_and_both_sides_have_one_scale() -> N
 
 
 def test_every_proposer_of_a_find_has_words_and_an_unknown_one_keeps_its_name() -> None:
-    names = ("search 3", "likeliest", "likeliest of 75%", "open decision", "score", "size", "score and size", "chance",
-             "mutation", "an earlier leg", "reference", "plain", "baseline")  # fmt: skip
+    names = ("search 3", "search 1 of leg 2", "likeliest", "likeliest of 75%", "open decision", "score", "size",
+             "score and size", "chance", "mutation", "an earlier leg", "reference", "plain", "baseline")  # fmt: skip
     assert all(proposer_words(name) != name for name in names)
     assert proposer_words("my plugin") == "my plugin"
 

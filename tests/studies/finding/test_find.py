@@ -65,6 +65,11 @@ def untimed(result: dict[str, Any]) -> dict[str, Any]:
     return {**kept, "front": [{**point, "latency": None} for point in kept["front"]]}
 
 
+def proposers(line: dict[str, Any]) -> list[str]:
+    """All who proposed a candidate, the first one first."""
+    return [line["proposed_by"], *line["also"]]
+
+
 def test_the_result_has_what_was_promised(answer: Answer) -> None:
     result = answer.result
     assert set(result) >= KEYS
@@ -236,7 +241,17 @@ def test_a_later_leg_keeps_the_front_of_the_earlier_one_and_says_that_the_test_p
     assert (result["legs"], result["answers"], result["recipes"]) == (2, 2, [])
     assert result["trainings"] <= answer.result["trainings"] + 20
     raced = {line["architecture"]: line for line in result["race"]["lines"]}
-    assert sum(line["proposed_by"] == "an earlier leg" for line in raced.values()) == 5  # of ten places
+    again = [line for line in raced.values() if "an earlier leg" in line["also"]]
+    assert len(again) == 5  # of ten places
+    first = {line["architecture"]: line for line in answer.result["race"]["lines"]}
+    for line in again:
+        by, *also = (re.sub(r"^(search \d+)$", r"\1 of leg 1", name) for name in proposers(first[line["architecture"]]))
+        assert line["proposed_by"] == by
+        assert proposers(line)[: len(also) + 2] == [by, *also, "an earlier leg"]
+    assert list(raced.values())[2:7] == again  # they enter first, after the controls
+    assert [kept[:2] for kept in Journal(copy)["proposals 1"][:5]] == [
+        [line["architecture"], line["proposed_by"]] for line in again
+    ]
     before, after = ({point.architecture: point for point in each.front} for each in (answer, later))
     assert set(before) <= set(after)
     assert set(after) - set(before) <= set(raced)

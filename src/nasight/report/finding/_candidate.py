@@ -85,11 +85,11 @@ class RacedCandidate:
 def proposer_words(name: str) -> str:
     """Who proposed a candidate, in words; a name that is not known stays as it is.
 
-    >>> proposer_words("search 2"), proposer_words("likeliest of 25%")
-    ('arg max of search 2', 'likeliest of the searches within a size of 25 %')
+    >>> proposer_words("search 2"), proposer_words("search 1 of leg 1"), proposer_words("likeliest of 25%")
+    ('arg max of search 2', 'arg max of search 1 of leg 1', 'likeliest of the searches within a size of 25 %')
     """
-    if search := re.fullmatch(r"search (\d+)", name):
-        return f"arg max of search {search[1]}"
+    if re.fullmatch(r"search \d+( of leg \d+)?", name):
+        return f"arg max of {name}"
     if share := re.fullmatch(r"likeliest of (\d+)%", name):
         return f"likeliest of the searches within a size of {share[1]} %"
     return PROPOSERS.get(name, name)

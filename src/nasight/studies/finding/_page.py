@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from shlex import quote
@@ -198,14 +199,16 @@ def _proposer(find: FinishedFind, name: str) -> ProposerSummary:
 
 
 def _searches(find: FinishedFind) -> list[ProposingSearch]:
-    """The searches that have ended; those of the last leg that ended at a network are numbered as in the race."""
-    found, number = list[ProposingSearch](), 0
+    """The searches that have ended; those that ended at a network are numbered as in the race of their leg."""
+    found, numbers = list[ProposingSearch](), Counter[int]()
     for folder in find.searches:
         result = kept(folder / "result.json")
         if result is not None:
-            counted = folder.name.startswith(f"{find.leg}-") and not result["unusable"]
-            number += counted
-            found.append(_search(find, folder, result, f"search {number}" if counted else "another search"))
+            leg, label = int(folder.name.partition("-")[0]), "another search"
+            if not result["unusable"]:
+                numbers[leg] += 1
+                label = f"search {numbers[leg]}" + ("" if leg == find.leg else f" of leg {leg + 1}")
+            found.append(_search(find, folder, result, label))
     return found
 
 

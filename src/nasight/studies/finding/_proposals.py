@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ from nasight.kernels import score
 from nasight.reproducible import generator_for
 from nasight.searching import Run, method_row
 from nasight.studies._explain import explain
-from nasight.studies.finding._leg import Leg
+from nasight.studies.finding._leg import Leg, LegResult
 from nasight.studies.finding._names import SPACE
 from nasight.studies.finding._plan import rung_text
 from nasight.studies.finding._planning import FEWEST_PLACES, SEARCH_EPOCH, least_rows, search_length
@@ -86,7 +87,23 @@ def _proposed(leg: Leg, race: Race) -> list[Candidate]:
         # Last, so that a race of few places has one of every other proposer.
         sizes = [counts(proposal.architecture) for proposal in found]
         found += of_smaller_sizes(leg.space, runs, allowed, counts, sizes, max(1, number // 4), leg.context.patience)
-    return leg.merged(found, places - _mutated(places))
+    merged = leg.merged(found, places - _mutated(places))
+    return merged if leg.previous is None else [_carried(c, leg.previous) for c in merged]
+
+
+def _carried(candidate: Candidate, previous: LegResult) -> Candidate:
+    """A leader of the race before with those who proposed it there; others stay as they are."""
+    old = previous.race.candidates.get(candidate.architecture)
+    if candidate.proposed_by != EARLIER or old is None:
+        return candidate
+    first, *others = (_of_leg(name, previous.result["legs"]) for name in (old.proposed_by, *old.also))
+    also = dict.fromkeys([*others, EARLIER, *candidate.also])
+    return replace(candidate, proposed_by=first, also=tuple(name for name in also if name != first))
+
+
+def _of_leg(name: str, leg: int) -> str:
+    """A proposer of an earlier leg: every leg counts its searches from 1."""
+    return f"{name} of leg {leg}" if re.fullmatch(r"search \d+", name) else name
 
 
 def _searched(leg: Leg) -> list[Run]:
