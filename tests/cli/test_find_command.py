@@ -62,6 +62,15 @@ def test_a_plan_is_made_for_the_column_that_is_asked_for(tmp_path: Path, capsys:
     assert json.loads(capsys.readouterr().out)["plan"]["epochs"] > 0
 
 
+def test_a_plan_alone_says_too_how_much_of_the_budget_is_not_planned(
+    rows: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("find", "--data", rows, "--plan-only", "--workers", "1", "--budget", "100h") == 0
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if "not planned" in line)
+    use = "more candidates and more seeds where that helps; else it is not used"
+    assert re.fullmatch(rf"  not planned +\d d( \d+ h)?   {use}", line)
+
+
 @pytest.mark.slow
 def test_json_is_one_object_and_a_finished_find_is_read_again(
     rows: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

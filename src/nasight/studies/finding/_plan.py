@@ -115,14 +115,16 @@ class Plan:
                 if part in self.seconds
             ),
             *([f"  {'networks':<12} {'':>12}   {sizes}"] if sizes else []),
-            *self._unused(budget or 0.0),
+            *self.unused_lines(budget or 0.0),
         ]
 
-    def _unused(self, budget: float) -> list[str]:
+    def unused_lines(self, budget: float) -> list[str]:
+        """What the plan has no use for, where that is a large part of the budget: a line, or none."""
         left = budget - sum(self.seconds.values())
         if left < UNUSED * budget or not self.seconds:
             return []
-        return [f"  {'not planned':<12} {time_text(left):>12}   more seeds, or nothing: the trainings are long enough"]
+        use = "more candidates and more seeds where that helps; else it is not used"
+        return [f"  {'not planned':<12} {time_text(left):>12}   {use}"]
 
 
 def rung_text(epochs: int, rows: int, most: int) -> str:

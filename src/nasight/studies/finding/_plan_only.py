@@ -46,6 +46,8 @@ class PlannedFind:
     """Seconds to read and augment one row, in this process."""
     shared: int
     """Shared weights of the supernet: ranks send each other four bytes for each of them per step."""
+    budget: float
+    """Seconds that there are."""
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain values."""
@@ -58,6 +60,7 @@ class PlannedFind:
             f"Plan for {self.workers} worker{'' if self.workers == 1 else 's'}:",
             *self.plan.lines(),
             f"  in all       {time_text(sum(self.plan.seconds.values())):>12}",
+            *self.plan.unused_lines(self.budget),
             "Measured, per process:",
             f"  training     {1e3 * s.train:.3f} ms per row, forward and backward",
             f"  search       {1e3 * s.search:.3f} ms per row, both steps of the supernet",
@@ -109,11 +112,11 @@ def find_plan(
         try:
             find(loaded, budget=budget, out=Path(folder) / "find", progress=stop, **here, **asked)
         except _Ready as ready:
-            plan, speed = ready.values["plan"], ready.values["speed"]
+            plan, speed, seconds = (ready.values[name] for name in ("plan", "speed", "budget"))
         else:
             raise RequestError(f"a budget of {budget!r} has no plan")
     shared = _shared_weights(loaded, found, method, search_size(found, read_budget(budget, None)))
-    return PlannedFind(plan, speed, workers, _read_seconds(with_test_part(loaded)), shared)
+    return PlannedFind(plan, speed, workers, _read_seconds(with_test_part(loaded)), shared, seconds)
 
 
 def _read_seconds(data: Dataset) -> float:
