@@ -19,6 +19,7 @@ from scipy.stats import kendalltau
 
 import nasight
 from nasight import Choice
+from nasight.cli._find import summary
 from nasight.errors import RequestError
 from nasight.report import page
 from nasight.report.finding import FIND_SECTIONS, RacedCandidate, proposer_words
@@ -104,6 +105,21 @@ def test_what_makes_the_interval_too_narrow_stands_beside_it(tmp_path: Path) -> 
     notes = ("gives one number for all rows", "has judged 2 answers of this find")
     pages = [words(section(find_page(answer.path), "answer")) for answer in (plain, warned)]
     assert [[note in page for note in notes] for page in pages] == [[False, False], [True, True]]
+
+
+@pytest.mark.parametrize("better", [True, False])
+def test_figures_of_one_seed_say_so_beside_the_mean_of_all(tmp_path: Path, better: bool) -> None:
+    answer = made_find(tmp_path / "find", better=better)
+    each = {"rows": 4, "recall": 50.0, "precision": None}
+    found = {"metric": "accuracy", "score": 57.14, "accuracy": 57.14, "balanced accuracy": 50.0, "each": {"a": each}}
+    seeds = [57.14, 71.43, 71.43]
+    sides = {"accuracies": seeds} if better else {"baseline": {**answer.baseline, "accuracies": seeds}}
+    changed(answer.path, figures=found, **sides)
+    first = words(section(find_page(answer.path), "answer"))
+    network = "of the network in model/, seed 1 of 3: 57.14 %"
+    assert f"On the test part, {network}; balanced accuracy 50.00 % a: recall 50.0 %, precision -, 4 rows" in first
+    lines = [line.strip() for line in summary(Answer(answer.path)).splitlines()]
+    assert lines[lines.index(network) + 1] == "balanced accuracy 50.00 %"
 
 
 def test_no_candidate_is_lost_in_the_table_or_in_the_figure(tmp_path: Path) -> None:

@@ -165,7 +165,8 @@ def summary(answer: Answer) -> str:
     reached = r["target"]["reached"]
     figures, recipe = r.get("figures") or {}, r["recipe"]
     warning = majority_warning(figures)
-    further = [f"               {line}" for line in telling_lines(figures or {})]
+    told = telling_lines(figures)
+    further = [f"               {line}" for line in ([answer.figures_network, *told] if told else [])]
     further += [f"  warning      {warning}"] if warning else []
     of_baseline = r.get("figures_of", r["take"]) == base["architecture"] != r["architecture"]
     rows = f"{r['examples']:,} of {r['rows']:,} rows" if r["examples"] < r["rows"] else f"all {r['rows']:,} rows"

@@ -79,6 +79,10 @@ def test_the_result_has_what_was_promised(answer: Answer) -> None:
     assert all(set(point) >= {"architecture", "parameters", "latency", "accuracy"} for point in result["front"])
     assert result["trainings"] <= TINY["trainings"]
     assert (answer.path / "report.html").is_file()
+    taken = result if result["figures_of"] == result["architecture"] else result["baseline"]
+    # The figures are of one network, and its score is beside them: that of a side is a mean over seeds.
+    assert result["figures"]["score"] == pytest.approx(taken["accuracies"][0], abs=0.001)
+    assert result["figures_network"].endswith(f"seed 1 of 3: {result['figures']['score']:.2f} %")
     assert len(result["race"]["agreements"]) == len(result["race"]["rungs"]) - 1
     json.dumps(result, allow_nan=False)
 

@@ -89,6 +89,8 @@ class FoundValues:
     """In which scores are written."""
     figures: Sequence[str] = ()
     """Further figures of the network that is taken, a line each."""
+    figures_network: str = ""
+    """Which network that is: they are of one seed, the scores of a side of several."""
     warning: str | None = None
     """What to know about its score, such as that the most frequent class would score as high."""
     target: str | None = None
@@ -257,7 +259,7 @@ TEMPLATE = """
       <button type="button" data-copy="use">Copy</button>
     </div>
     {% if values.figures %}
-    <details><summary>On the test part: {{ values.figures[0] }}</summary>
+    <details><summary>On the test part, {{ values.figures_network }}; {{ values.figures[0] }}</summary>
     <p class="under">{% for line in values.figures[1:] %}{{ line }}<br>{% endfor %}</p></details>
     {% endif %}
     {% for side in values.sides %}

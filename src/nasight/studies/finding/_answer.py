@@ -136,6 +136,19 @@ def best_point(points: Sequence[Point], *, by_size: bool) -> Point:
     return max(zip(merits, points, strict=True), key=lambda of: (of[0], of[1].accuracy, -of[1].parameters))[1]
 
 
+def figures_network(result: Mapping[str, Any]) -> str:
+    """Of which network the figures are, with its score: they are of one seed, the scores of a find of several.
+
+    >>> figures_network({"architecture": "a", "take": "a", "accuracies": [57.14, 71.43, 71.43],
+    ...                  "baseline": {"architecture": "b"}})
+    'of the network in model/, seed 1 of 3: 57.14 %'
+    """
+    of = result.get("figures_of", result["take"])
+    side = result if of == result["architecture"] else result["baseline"]
+    scores = side["accuracies"]
+    return f"of the network in model/, seed 1 of {len(scores)}: {Units.of(result).text(scores[0])}"
+
+
 class Answer:
     """What a find found, read from its folder.
 
@@ -195,6 +208,11 @@ class Answer:
     def front(self) -> list[Point]:
         """Every raced architecture with its cost and accuracy, the best of each cost marked."""
         return [Point(**point) for point in self.result["front"]]
+
+    @property
+    def figures_network(self) -> str:
+        """Of which network the figures per class are, in words."""
+        return figures_network(self.result)
 
     @property
     def cautions(self) -> list[str]:

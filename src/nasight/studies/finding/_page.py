@@ -96,6 +96,7 @@ def _answer(find: FinishedFind) -> FoundValues:
         command=find.answer.command,
         units=Units.of(result),
         figures=figure_lines(result["figures"]) if result.get("figures") else (),
+        figures_network=find.answer.figures_network,
         warning=majority_warning(result.get("figures") or {}),
         target=result["target"].get("says"),
         shallow=result.get("shallow"),

@@ -14,7 +14,7 @@ import numpy as np
 from nasight.data import Units
 from nasight.report.finding import proposer_words
 from nasight.runs import RunFolder
-from nasight.studies.finding._answer import Difference, Point, carried_on, difference, front
+from nasight.studies.finding._answer import Difference, Point, carried_on, difference, figures_network, front
 from nasight.studies.finding._leg import Leg
 from nasight.studies.finding._names import OWN, STAND_IN, is_searched, shown, split_name
 from nasight.studies.finding._plan import rung_text
@@ -112,7 +112,7 @@ def result_of(leg: Leg, race: Race, sides: Sides) -> dict[str, Any]:
         "legs": leg.number + 1,
         "answers": 1 if leg.previous is None else leg.previous.result["answers"] + 1,
     }
-    return {**result, "sentence": sentence(result)}
+    return {**result, "figures_network": figures_network(result), "sentence": sentence(result)}
 
 
 def _ahead(race: Race, baseline: Candidate) -> dict[str, Any] | None:
