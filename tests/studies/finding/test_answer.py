@@ -1,10 +1,12 @@
 import numpy as np
 import pytest
 
+from nasight.data import Units
 from nasight.errors import RequestError
 from nasight.studies.finding import Outcome, Point, difference
 from nasight.studies.finding._answer import front
-from nasight.studies.finding._result import rows_vary
+from nasight.studies.finding._race import Candidate
+from nasight.studies.finding._result import Sides, rows_vary
 
 
 def simulated(
@@ -73,6 +75,19 @@ def test_a_few_rows_that_disagree_decide_nothing_however_alike_the_seeds_are(
     found = difference([Outcome(100.0, winner)] * 3, [Outcome(100 * float(baseline.mean()), baseline)] * 3)
     assert found.better is (True if decided else None)
     assert found.mean == pytest.approx(100 * apart / rows)
+
+
+def test_percentages_of_rows_differ_by_no_more_than_100_points_and_other_scores_may() -> None:
+    winner, baseline = Candidate("a", "chance", 10), Candidate("b", "reference", 10, control=True)
+    outcomes = {"a": [Outcome(0.0), Outcome(30.0), Outcome(50.0)], "b": [Outcome(90.0), Outcome(60.0), Outcome(50.0)]}
+    sides = Sides(winner, baseline, outcomes, {}, 1)
+    whole = difference(outcomes["a"], outcomes["b"])
+    assert whole.low < -100 < 0 < whole.high < 100
+    for metric in ("accuracy", "balanced accuracy", "exact match"):
+        cut = sides.difference(0.95, Units(metric))
+        assert (cut.mean, cut.low, cut.high) == (whole.mean, -100.0, whole.high)
+        assert cut.better is whole.better
+    assert sides.difference(0.95, Units("R2")) == whole
 
 
 def test_a_metric_that_gives_one_number_for_all_rows_is_noticed() -> None:

@@ -39,6 +39,14 @@ class Difference:
         """True or False where the interval says so, None where it holds zero."""
         return True if self.low > 0 else False if self.high < 0 else None
 
+    def within(self, most: float) -> Difference:
+        """The same with an interval that reaches no further than `most` to either side: more is not possible.
+
+        >>> Difference(-37.7, -112.1, 36.8, 0.95).within(100.0)
+        Difference(mean=-37.7, low=-100.0, high=36.8, level=0.95)
+        """
+        return replace(self, low=max(self.low, -most), high=min(self.high, most))
+
 
 def difference(winner: Sequence[Outcome], baseline: Sequence[Outcome], level: float = 0.95) -> Difference:
     """The difference of two architectures that were trained with the same seeds and judged by the same rows.

@@ -43,17 +43,19 @@ class Sides:
     def accuracies(self, side: Candidate) -> list[float]:
         return [round(outcome.accuracy, 4) for outcome in self.outcomes[side.architecture]]
 
-    def difference(self, level: float) -> Difference:
-        """Of winner and baseline, paired over seeds."""
+    def difference(self, level: float, units: Units) -> Difference:
+        """Of winner and baseline, paired over seeds; percentages of rows differ by 100 points at most."""
         if self.same:
             return Difference(0.0, 0.0, 0.0, level)
-        return difference(self.outcomes[self.winner.architecture], self.outcomes[self.baseline.architecture], level)
+        winner, baseline = (self.outcomes[side.architecture] for side in (self.winner, self.baseline))
+        found = difference(winner, baseline, level)
+        return found.within(100.0) if units.percent else found
 
 
 def result_of(leg: Leg, race: Race, sides: Sides) -> dict[str, Any]:
     """What result.json has of a leg."""
     winner, baseline = sides.winner, sides.baseline
-    apart = sides.difference(leg.settings.level)
+    apart = sides.difference(leg.settings.level, leg.context.task.units)
     better = False if sides.same else apart.better
     # Gradient boosting is no network that a folder could hold: the best network is kept beside the advice.
     taken = winner if better or split_name(baseline.architecture)[0] == BOOSTING else baseline
