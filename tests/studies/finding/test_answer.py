@@ -63,6 +63,17 @@ def test_the_front_marks_points_that_no_smaller_one_beats() -> None:
     ]  # fmt: skip
 
 
+def test_the_best_of_their_latency_need_not_be_the_best_of_their_size() -> None:
+    points = [Point(name, size, latency, accuracy, 3, "x") for name, size, latency, accuracy in (
+        ("small", 10, 9.0, 80.0), ("fast", 20, 1.0, 75.0), ("both", 30, 5.0, 85.0), ("slow", 40, 9.5, 84.0),
+        ("untimed", 50, None, 90.0), ("equal", 60, 5.5, 85.0),
+    )]  # fmt: skip
+    assert [(p.architecture, p.best, p.best_latency) for p in front(points)] == [
+        ("small", True, False), ("fast", False, True), ("both", True, True), ("slow", False, False),
+        ("untimed", True, False), ("equal", False, False),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("rows", "apart", "decided"), [(2, 2, False), (40, 4, False), (40, 12, True), (1_000, 20, True)]
 )

@@ -62,7 +62,7 @@ def answer(few_digits: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Ans
 def untimed(result: dict[str, Any]) -> dict[str, Any]:
     """A result without what a clock said, and without its place."""
     kept = {key: value for key, value in result.items() if key not in ("seconds", "run", "page")}
-    return {**kept, "front": [{**point, "latency": None} for point in kept["front"]]}
+    return {**kept, "front": [{**point, "latency": None, "best_latency": None} for point in kept["front"]]}
 
 
 def proposers(line: dict[str, Any]) -> list[str]:

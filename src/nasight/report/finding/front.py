@@ -43,6 +43,8 @@ class FrontPoint:
     """Whether it is no architecture of the space, such as a plain network."""
     multiply_adds: int | None = None
     """Per example; None: unknown."""
+    best_latency: bool = False
+    """Whether no other point is at least as good and faster."""
 
     @property
     def proposer(self) -> str:
@@ -133,18 +135,8 @@ def charts(values: FrontValues) -> dict[str, Chart]:
         "front": _chart(values.points, best, values.units, "parameters", lambda p: float(p.parameters))
     }
     if values.timed:
-        fast = _fastest(values.timed)
+        fast = [p for p in values.timed if p.best_latency]
         found["latency"] = _chart(values.timed, fast, values.units, "ms per example", lambda p: p.latency or 0.0)
-    return found
-
-
-def _fastest(points: Sequence[FrontPoint]) -> list[FrontPoint]:
-    """Of points from fast to slow, those of the space that are better than all before them."""
-    found, most = list[FrontPoint](), float("-inf")
-    for point in points:
-        if point.accuracy > most and not point.outside:
-            found.append(point)
-            most = point.accuracy
     return found
 
 

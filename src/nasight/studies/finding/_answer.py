@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -108,15 +108,30 @@ class Point:
     """Per example; None: unknown."""
     estimated: bool = False
     """Whether its longest training was not of the target's length, so that the accuracy is what others gained."""
+    best_latency: bool = False
+    """Whether its latency is known, and no other point is at least as good and faster."""
 
 
 def front(points: Sequence[Point]) -> list[Point]:
-    """The points from small to large, those on the front marked."""
-    found, most = [], -math.inf
-    for point in sorted(points, key=lambda p: (p.parameters, -p.accuracy, p.architecture)):
-        best = point.accuracy > most
-        most = max(most, point.accuracy)
-        found.append(replace(point, best=best))
+    """The points from small to large, those on the fronts of parameters and of latency marked."""
+    ordered = sorted(points, key=lambda p: (p.parameters, -p.accuracy, p.architecture))
+    small = _undominated((p.parameters, p) for p in ordered)
+    return with_fastest([replace(p, best=p.architecture in small) for p in ordered])
+
+
+def with_fastest(points: Sequence[Point]) -> list[Point]:
+    """The points in their order, those on the front of latency marked."""
+    fast = _undominated((p.latency, p) for p in points if p.latency is not None)
+    return [replace(p, best_latency=p.architecture in fast) for p in points]
+
+
+def _undominated(costs: Iterable[tuple[float, Point]]) -> set[str]:
+    """The architectures of points, each with its cost, to which no other is at least as good and costs less."""
+    found, most = set[str](), -math.inf
+    for _, point in sorted(costs, key=lambda of: (of[0], -of[1].accuracy, of[1].architecture)):
+        if point.accuracy > most:
+            found.add(point.architecture)
+            most = point.accuracy
     return found
 
 
@@ -215,7 +230,10 @@ class Answer:
     @property
     def front(self) -> list[Point]:
         """Every raced architecture with its cost and accuracy, the best of each cost marked."""
-        return [Point(**point) for point in self.result["front"]]
+        kept = self.result["front"]
+        points = [Point(**point) for point in kept]
+        # Finds of before say which are the best of their size alone.
+        return points if all("best_latency" in point for point in kept) else with_fastest(points)
 
     @property
     def figures_network(self) -> str:

@@ -153,6 +153,7 @@ def _front(find: FinishedFind) -> FrontValues | None:
             epochs=None if raced is not None and find.finished(raced) else p.epochs,
             winner=raced is not None and raced.role == "winner",
             best=p.best,
+            best_latency=p.best_latency,
         )
         for p in find.answer.front
     ]
