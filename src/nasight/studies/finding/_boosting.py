@@ -22,7 +22,8 @@ def train_boosting(job: Job, number: int) -> Outcome:
     """scikit-learn's histogram gradient boosting with its usual settings, on the rows of a job; `number` of threads.
 
     It learns from the numbers that networks get: categories as 0 and 1, missing values filled and flagged. The seed
-    decides what early stopping, which begins at 10,000 rows, holds back; there is none where a class has a single row.
+    decides what early stopping, which begins at 10,000 rows, holds back; there is none where a class or a label has a
+    single row.
     """
     start, data = time.perf_counter(), job.data
     rows, held_out, _ = parts(data, job.settings)
@@ -34,12 +35,20 @@ def train_boosting(job: Job, number: int) -> Outcome:
     assert judge_y is not None
     with threads(number):
         labels = data.train_y[learned].numpy()
-        alone = data.task.kind == "classes" and bool((np.bincount(labels)[np.unique(labels)] < 2).any())
-        model = _model(data.task, job.seed, job.settings.class_weights, "auto" if not alone else False)
+        early_stopping = False if _has_single(data.task, labels) else "auto"
+        model = _model(data.task, job.seed, job.settings.class_weights, early_stopping)
         model.fit(take(data.train_x, learned).numpy(), labels[:, 0] if _one_number(data) else labels)
         outputs = _outputs(model, data, judge_x.numpy())
     scores = job.task.rows(outputs, judge_y)
     return Outcome(100.0 * float(scores.float().mean()), scores.numpy(), time.perf_counter() - start)
+
+
+def _has_single(task: Task, labels: NDArray[Any]) -> bool:
+    """Whether a class has a single row, or a label a single row with or without it: a split cannot divide them."""
+    if task.kind == "numbers":
+        return False
+    columns = labels.T if task.kind == "labels" else labels[None]
+    return any(bool((np.unique(column, return_counts=True)[1] < 2).any()) for column in columns)
 
 
 def _one_number(data: Dataset) -> bool:
@@ -55,7 +64,7 @@ def _model(task: Task, seed: int, class_weights: str | None, early_stopping: str
             random_state=seed, class_weight=class_weights, early_stopping=early_stopping
         )
     if task.kind == "labels":
-        return MultiOutputClassifier(HistGradientBoostingClassifier(random_state=seed))
+        return MultiOutputClassifier(HistGradientBoostingClassifier(random_state=seed, early_stopping=early_stopping))
     one = HistGradientBoostingRegressor(random_state=seed)
     return one if len(task.center) == 1 else MultiOutputRegressor(one)
 
@@ -66,7 +75,9 @@ def _outputs(model: Any, data: Dataset, x: NDArray[Any]) -> Tensor:
         found = torch.from_numpy(np.asarray(model.predict(x), dtype=np.float64).reshape(len(x), -1))
         return data.task.standard(found)
     if data.task.kind == "labels":
-        shares = np.stack([each[:, 1] for each in model.predict_proba(x)], 1)
+        # A label that all rows have, or none, is a single class, whose probabilities come first.
+        columns = [0 if list(known) == [1] else 1 for known in model.classes_]
+        shares = np.stack([each[:, at] for each, at in zip(model.predict_proba(x), columns, strict=True)], 1)
         return torch.logit(torch.from_numpy(shares), eps=CERTAIN)
     shares = np.full((len(x), data.n_classes), CERTAIN)
     shares[:, model.classes_] = model.predict_proba(x)
