@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import nasight
 from command import run as command
-from nasight.data import load, split_indices
+from nasight.data import Dataset, load, split_indices
 from nasight.errors import RequestError
 from nasight.own import OwnParts
 from nasight.reproducible import generator_for
@@ -28,7 +28,7 @@ from nasight.studies import load_model
 from nasight.studies import report as write_report
 from nasight.studies.finding import with_test_part
 from nasight.studies.finding._boosting import train_boosting
-from nasight.training import Job, settings_for
+from nasight.training import Job, parts, settings_for
 
 ROWS = 90
 CHANCE = np.random.default_rng(5)
@@ -126,6 +126,17 @@ def test_a_class_with_a_single_row_is_learned_from_and_not_asked() -> None:
     assert len(found.train_y) + len(found.test_y) == ROWS
 
 
+def test_a_label_that_a_single_row_has_is_learned_from_and_not_asked() -> None:
+    test, _ = split_indices(torch.zeros(ROWS, dtype=torch.int64), [18, ROWS - 18], generator_for(0, "test part"))
+    row = int(test[0])
+    for rare in (np.arange(ROWS) == row, np.arange(ROWS) != row):
+        found = with_test_part(load(FRAME.assign(rare=rare, side=SIDE), label="side,rare", task="labels"))
+        assert found.test_y is not None
+        assert len(found.train_y[:, 1].unique()) == 2
+        assert len(found.test_y[:, 1].unique()) == 1
+        assert len(found.train_y) + len(found.test_y) == ROWS
+
+
 def test_gradient_boosting_learns_many_rows_of_which_one_is_alone_in_its_class() -> None:
     rows = 10_400
     y = np.arange(rows) % 2
@@ -136,6 +147,30 @@ def test_gradient_boosting_learns_many_rows_of_which_one_is_alone_in_its_class()
     settings = settings_for(PlainSpace(), "small", validation=0.01)
     outcome = train_boosting(Job(PlainSpace(), PlainSpace().reference, data, settings, 0), 1)
     assert outcome.accuracy > 50
+
+
+def test_gradient_boosting_learns_many_rows_of_which_one_alone_has_a_label_or_lacks_it() -> None:
+    rows = 10_400
+    x = np.random.default_rng(0).normal(size=(rows, 2)).astype(np.float32)
+    numbers = np.arange(rows)
+    frame = pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "up": x[:, 0] > 0, "one": numbers == 5, "most": numbers != 9})
+    data = with_test_part(load(frame, label="up,one,most"))
+    settings = settings_for(PlainSpace(), "small", validation=0.01)
+    outcome = train_boosting(Job(PlainSpace(), PlainSpace().reference, data, settings, 0), 1)
+    assert data.task.kind == "labels"
+    assert outcome.accuracy > 95
+
+
+def test_gradient_boosting_gives_a_label_that_every_learned_row_has_to_all_rows() -> None:
+    rows, settings = np.arange(400), settings_for(PlainSpace(), "small", validation=0.2)
+
+    def lacked_by(row: int) -> Dataset:
+        return load(pd.DataFrame({"a": rows % 7, "up": rows % 7 > 3, "most": rows != row}), label="up,most")
+
+    _, held_out, _ = parts(lacked_by(0), settings)
+    assert held_out is not None
+    job = Job(PlainSpace(), PlainSpace().reference, lacked_by(int(held_out[0])), settings, 0)
+    assert train_boosting(job, 1).accuracy > 95
 
 
 @pytest.mark.slow

@@ -99,6 +99,11 @@ def with_test_part(data: Dataset) -> Dataset:
     if data.task.kind == "classes":
         # A class with a single row cannot be in both parts: what nobody can learn is not asked.
         alone = torch.bincount(data.train_y)[data.train_y[test]] == 1
+    else:
+        # The same of a row without which a label, or a number, would be the same in all rows.
+        y, one = data.train_y[test], data.train_y[train[:1]]
+        alone = ((y != one) & (data.train_y[train] == one).all(0)).any(1)
+    if not alone.all():
         test, train = test[~alone], torch.cat([train, test[alone]]).sort().values
     # The units of numbers are those of the rows that are left to learn from.
     return replace(select_rows(data, train, test), task=data.task.fitted(data.train_y[train]))
