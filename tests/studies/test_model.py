@@ -311,6 +311,35 @@ def test_the_folder_alone_gives_the_same_probabilities_without_nasight(kind: str
 
 
 @pytest.mark.slow
+def test_the_folder_alone_names_a_broken_file_and_goes_on_with_the_others(run: Path, tmp_path: Path) -> None:
+    good = photos(tmp_path)[:2]
+    (tmp_path / "half.png").write_bytes((tmp_path / "alpha.png").read_bytes()[:90])
+    (tmp_path / "text.jpg").write_text("not a picture")
+    (tmp_path / "bad.npz").write_text("no archive")
+    bad = [tmp_path / name for name in ("half.png", "text.jpg", "bad.npz", "missing.png")]
+    write_model(tmp_path / "model", load_model(run))
+    words = [sys.executable, str(tmp_path / "model" / "predict.py"), *map(str, [good[0], *bad, good[1]])]
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert [line.split(",")[0] for line in done.stdout.splitlines()] == ["file", *map(str, good)]
+    told = done.stderr.splitlines()
+    assert [line.partition(" cannot be read: ")[0] for line in told[:-1]] == [f"predict.py: {file}" for file in bad]
+    assert told[-1] == "predict.py: 4 of 6 files cannot be read; the others are done"
+
+
+def test_the_folder_alone_ends_quietly_when_nobody_reads_on(run: Path, tmp_path: Path) -> None:
+    write_model(tmp_path / "model", load_model(run))
+    np.savez(tmp_path / "x.npz", x=np.zeros((20_000, 1, 8, 8), np.float32))
+    words = [sys.executable, str(tmp_path / "model" / "predict.py"), str(tmp_path / "x.npz")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == ""
+
+
+@pytest.mark.slow
 def test_a_module_of_one_s_own_is_kept_as_a_program_and_loaded_with_its_code_only(tmp_path: Path) -> None:
     train(load_space(own), "act=tanh", "digits", out=tmp_path / "run", **FAST)
     with pytest.raises(RequestError, match=r"code of its author \('module'\).* name it: --space"):

@@ -4,6 +4,8 @@
     python predict.py new.csv       the same for rows of a table (.csv, .tsv, .jsonl, perhaps .gz; .parquet needs
                                     pyarrow) or of an .npz file with an array x; numbers where the network gives some
 
+    Files that cannot be read are named and left out; the exit code is then 2.
+
     import predict                  # from your own program
     model = predict.load()
     model.probabilities(["new/a.jpg", "new/b.jpg"])    # (2, classes)
@@ -20,6 +22,7 @@ import importlib.util
 import io
 import json
 import math
+import os
 import sys
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
@@ -61,11 +64,13 @@ class Model:
 
     def images(self, files: Sequence[str | Path]) -> Tensor:
         """The pixels of image files, (n, c, h, w)."""
-        values = self.about["values"]
+        inputs, values = self.about["inputs"], self.about["values"]
+        if len(inputs) != 3:
+            raise ValueError(f"the network takes rows of {inputs[0]} numbers, and {files[0]} is no .npz or table")
         if values["low"] < 0 or values["high"] > 255:
             raise ValueError(f"the network takes numbers from {values['low']} to {values['high']}, which are no pixels")
         how = self.about.get("images", {})
-        return torch.from_numpy(np.stack([read_image(file, self.about["inputs"], how) for file in files]))
+        return torch.from_numpy(np.stack([read_image(file, inputs, how) for file in files]))
 
     def rows(self, file: str | Path) -> NDArray[Any]:
         """The examples in a table or an .npz file; columns of a table become what they became in the training."""
@@ -236,17 +241,32 @@ def column_numbers(cells: Sequence[Any], column: dict[str, Any]) -> NDArray[np.f
     return np.concatenate([found, absent], 1) if column["flag"] else found
 
 
-def main(files: Sequence[str]) -> None:
-    """Print a line per image, and per row of a table or an .npz file."""
-    model, out = load(), csv.writer(sys.stdout, lineterminator="\n")
+def main(files: Sequence[str]) -> int:
+    """Print a line per image, and per row of a table or an .npz file; 0, or 2 where a file cannot be read."""
+    model, out, failed = load(), csv.writer(sys.stdout, lineterminator="\n"), 0
     kind = model.about.get("task", {"kind": "classes"})["kind"]
     numbered = any(holds_rows(file) for file in files)
     names = ["class", "probability"] if kind == "classes" else ["labels"] * (kind == "labels") + model.classes
     out.writerow(["file", *(["row"] if numbered else []), *names])
     for file in files:
-        for number, row in enumerate(model.probabilities(file)):
+        try:
+            found = model.probabilities(file)
+        except Exception as error:  # a file may be broken in any way, and the others are none the worse
+            print(f"predict.py: {file} cannot be read: {reason(error)}", file=sys.stderr)
+            failed += 1
+            continue
+        for number, row in enumerate(found):
             place = [file, *([number if holds_rows(file) else ""] if numbered else [])]
             out.writerow([*place, *cells_of(row, kind, model.classes)])
+    if failed:
+        print(f"predict.py: {failed} of {len(files)} files cannot be read; the others are done", file=sys.stderr)
+    return 2 if failed else 0
+
+
+def reason(error: Exception) -> str:
+    """What went wrong, in a line."""
+    lines = str(getattr(error, "strerror", None) or error).splitlines()
+    return lines[0] if lines else type(error).__name__
 
 
 def cells_of(row: NDArray[np.float32], kind: str, names: Sequence[str]) -> list[str]:
@@ -258,4 +278,11 @@ def cells_of(row: NDArray[np.float32], kind: str, names: Sequence[str]) -> list[
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    try:
+        code = main(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever reads the lines has enough, as `head` does; what is left goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
+    sys.exit(code)
