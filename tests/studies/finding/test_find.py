@@ -24,6 +24,7 @@ from command import run
 from nasight.data import Dataset
 from nasight.errors import RequestError, RunError
 from nasight.runs import RunFolder
+from nasight.runs._aside import own_files
 from nasight.searching import Diverged as SearchDiverged
 from nasight.spaces import PlainSpace, Space, load, multiply_adds
 from nasight.studies import Answer, trainable
@@ -356,6 +357,22 @@ def test_a_search_that_diverges_proposes_nothing_and_is_not_tried_again(
     assert not (tmp_path / "a" / "searches" / "0-0").exists()
 
 
+def test_rows_that_are_too_few_for_a_search_are_raced_without_one_and_that_is_said(tmp_path: Path) -> None:
+    y = torch.arange(15) % 3
+    x = torch.randn(15, 6, generator=torch.Generator().manual_seed(0)) + y[:, None]
+    notes = list[str]()
+
+    def tell(event: str, values: Any) -> None:
+        notes.extend([values["text"]] if event == "note" else [])
+
+    found = nasight.find((x.numpy(), y.numpy()), out=tmp_path / "a", progress=tell, **TINY)
+    assert [note.partition(": the split")[0] for note in notes] == [
+        "2 of 2 searches propose nothing: 12 training rows are too few for 3 classes"
+    ]
+    assert "chance" in {line["proposed_by"] for line in found.result["race"]["lines"]}
+    assert not list((found.path / "searches").glob("*"))
+
+
 def test_what_a_find_gets_besides_is_kept_only_when_nothing_is_in_the_way(
     few_digits_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -545,6 +562,11 @@ def test_a_find_that_replaces_another_is_kept_from_its_first_training_on(
     assert RunFolder(place).result is None
     assert nasight.resume_find(place, data=few_digits).result["seed"] == 1
     assert not (place / ".replaced").exists()
+
+
+def test_every_file_of_a_find_moves_aside_when_another_replaces_it(answer: Answer) -> None:
+    files = {path.relative_to(answer.path) for path in answer.path.rglob("*") if path.is_file()}
+    assert files - set(own_files(answer.path)) == {Path(".lock")}
 
 
 def test_a_find_killed_before_its_first_line_is_resumed(answer: Answer, few_digits: Dataset, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -131,6 +132,8 @@ def _searched(leg: Leg) -> list[Run]:
     ]
     leg.tell_proposer(f"{len(requests)} searches of {rung_text(epochs, rows, leg.plan.examples)}")
     folders = leg.context.workers.search(leg.context.searches, requests)
+    for why, number in Counter(leg.context.workers.failures(requests)).items():
+        leg.context.tell("note", {"text": f"{number} of {len(requests)} searches propose nothing: {why}"})
     runs = [Run(folder, space=leg.space) for folder in folders]
     return [run for run in runs if not run.result.get("unusable")]
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from nasight.compute import spread
 from nasight.data import SentData
-from nasight.errors import RunError
+from nasight.errors import RequestError, RunError
 from nasight.own import PARTS, OwnParts
 from nasight.runs import Parcel, RunFolder, is_code, parcel
 from nasight.searching import Diverged, resume, search
@@ -52,7 +52,7 @@ class SearchRequest:
 
 @dataclass(frozen=True)
 class SearchFailed:
-    """A search that ended at no architecture; the race goes on without it."""
+    """A search that could not begin, or ended at no architecture; the race goes on without it."""
 
     why: str
 
@@ -74,6 +74,11 @@ class Searches:
         try:
             return self._found(request)
         except Diverged as error:
+            return SearchFailed(str(error))
+        except RequestError as error:
+            # One that cannot be had for this data (too few rows to divide) is none; one that has begun could be had.
+            if (Path(request.out) / "run.json").is_file():
+                raise
             return SearchFailed(str(error))
         except RunError:
             # One that ended at what is no network is finished, and says so; all else stops the find.
@@ -128,20 +133,21 @@ class Workers:
     def search(self, searches: Searches, requests: Sequence[SearchRequest]) -> list[str]:
         """The folders of these searches, finished; those of searches that failed are left out, now and ever after."""
 
-        def failed(request: SearchRequest) -> str:
-            return f"failed {Path(request.out).name}"
-
         def arrived(request: SearchRequest, sent: Any) -> None:
             value = sent.value if isinstance(sent, Parcel) else sent
             if isinstance(value, SearchFailed):
-                self.journal.put(failed(request), value.why)
+                self.journal.put(_failed(request), value.why)
             elif isinstance(sent, Parcel):
                 sent.unpack(request.out)
             self.clock.keep()
 
-        todo = [r for r in requests if failed(r) not in self.journal and not _finished(r.out)]
+        todo = [r for r in requests if _failed(r) not in self.journal and not _finished(r.out)]
         self.each(searches, todo, arrived)
-        return [request.out for request in requests if failed(request) not in self.journal]
+        return [request.out for request in requests if _failed(request) not in self.journal]
+
+    def failures(self, requests: Sequence[SearchRequest]) -> list[str]:
+        """Why some of these searches failed, each in a sentence."""
+        return [str(self.journal[key]) for key in map(_failed, requests) if key in self.journal]
 
     def each(self, work: Callable[[Item], Any], items: Sequence[Item], arrived: Callable[[Item, Any], None]) -> None:
         """`work` of every item, here or in the executor's processes."""
@@ -150,6 +156,10 @@ class Workers:
             return
         for item in items:
             arrived(item, work(item))
+
+
+def _failed(request: SearchRequest) -> str:
+    return f"failed {Path(request.out).name}"
 
 
 def _finished(folder: str) -> bool:
