@@ -28,7 +28,7 @@ FOLDERS = {
 """Folders that runs have inside their own."""
 FILES = re.compile(
     r"run\.json|history\.jsonl|state\.json|result(-\d+)?\.json|checkpoint-[\w-]+\.pt|trust\.json|report\.html|search\.svg"
-    r"|summary\.json|request\.json|scores\.jsonl|race\.json|race\.html|journal\.jsonl|[\w-]+-\d{6}\.json"
+    r"|summary\.json|inputs\.json|request\.json|scores\.jsonl|race\.json|race\.html|journal\.jsonl|[\w-]+-\d{6}\.json"
     r"|events\.out\.tfevents\..*\.nasight|\.[\w.-]+\.\d+\.new|\.lock"
 )
 MODEL = {"model.json", "weights.safetensors", "network.py", "network.pt2", "predict.py"}
