@@ -545,6 +545,29 @@ def test_a_baseline_in_a_file_is_trained_by_other_processes_and_its_model_is_use
     assert [row.split(",")[1] for row in alone.stdout.splitlines()] == [row.split(",")[1] for row in rows]
 
 
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ("return nn.Sequential(nn.Flatten(), nn.Linear(64, 7))", "must give 10 outputs per example, it gave (2, 7)"),
+        ("return nn.Linear(3, 10)", "does not take examples of shape (1, 8, 8): RuntimeError: "),
+        ("return 1 / 0", "what makes 'baseline' cannot make a model: ZeroDivisionError: division by zero"),
+        ("raise SystemExit", "what makes 'baseline' cannot make a model: SystemExit"),
+        ("return 'net'", "must give an nn.Module, it gave str"),
+    ],
+)
+def test_a_baseline_that_cannot_be_trained_is_refused_before_anything_is_trained_or_written(
+    few_digits_file: Path, tmp_path: Path, body: str, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "my.py").write_text(f"from torch import nn\n\n\ndef net():\n    {body}\n")
+    given = ("--data", str(few_digits_file), "--trainings", "30", "--out", str(tmp_path / "a"))
+    assert run("find", *given, "--baseline", f"{tmp_path / 'my.py'}:net") == 2
+    told = capsys.readouterr().err
+    assert sentence in told
+    assert "Traceback" not in told
+    assert "Recipe" not in told
+    assert not (tmp_path / "a").exists()
+
+
 def test_a_find_that_replaces_another_is_kept_from_its_first_training_on(
     answer: Answer, few_digits: Dataset, tmp_path: Path
 ) -> None:

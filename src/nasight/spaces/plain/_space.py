@@ -133,21 +133,28 @@ class FixedSpace(OneArchitecture):
     ) -> nn.Module:
         self.checked(arch)
         self.size(**size)
-        made = self.build()
+        try:
+            made = self.build()
+        except (Exception, SystemExit) as error:
+            raise RequestError(f"what makes {self.name!r} cannot make a model: {_told(error)}") from error
         if not isinstance(made, nn.Module):
             raise RequestError(f"what makes {self.name!r} must give an nn.Module, it gave {type(made).__name__}")
         made.eval()
         try:
             with torch.no_grad():
                 out = made(torch.zeros(2, *inputs))
-        except (RuntimeError, TypeError, ValueError) as error:
-            raise RequestError(
-                f"{self.name!r} does not take examples of shape {inputs}: {str(error).splitlines()[0]}"
-            ) from error
+        except (Exception, SystemExit) as error:
+            raise RequestError(f"{self.name!r} does not take examples of shape {inputs}: {_told(error)}") from error
         if not isinstance(out, Tensor) or tuple(out.shape) != (2, classes):
             shape = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
             raise RequestError(f"{self.name!r} must give {classes} outputs per example, it gave {shape} for two")
         return made.train()
+
+
+def _told(error: BaseException) -> str:
+    """An error of the user's code, in a line."""
+    first, *_ = str(error).splitlines() or [""]
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
 
 def _from_file(text: str, name: str) -> FixedSpace:

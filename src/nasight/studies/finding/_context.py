@@ -7,8 +7,6 @@ from concurrent.futures import Executor
 from contextlib import ExitStack
 from typing import Any
 
-from torch import nn
-
 from nasight.architecture import Architecture
 from nasight.compute import process_pool
 from nasight.data import Dataset, SentData
@@ -39,7 +37,7 @@ class Context:
         settings: FindSettings,
         space: Space,
         data: Dataset,
-        baseline: str | Callable[[], nn.Module] | None,
+        baseline: FixedSpace | None,
         executor: Executor | None,
         progress: Event | None,
         own: OwnParts | None = None,
@@ -61,10 +59,8 @@ class Context:
         if data.table is not None:
             # What people take for tables. It is no network: the space stands for its training settings alone.
             self.spaces[BOOSTING] = PlainSpace()
-        if isinstance(baseline, str):
-            self.spaces[OWN] = FixedSpace.from_file(baseline)
-        elif baseline is not None:
-            self.spaces[OWN] = FixedSpace(baseline)
+        if baseline is not None:
+            self.spaces[OWN] = baseline
         self.take_size(settings.size)
         self.seen: list[tuple[Request, Outcome]] = []
         """Trainings of this process and those that the journal has of before."""

@@ -123,6 +123,7 @@ def find(
     row = method_row(method or default_method(found))
     chosen = choose_device(device)
     check_precision(precision, chosen)
+    own_model = own_baseline(baseline, dataset)
     if precision != "32" and row.objectives[0].differences:
         raise RequestError(f"method {row.name!r} takes differences of gradients, which need precision 32")
     settings = FindSettings(
@@ -156,7 +157,7 @@ def find(
     journal = Journal(folder.path)
     journal.put("budget 0", asdict(limit))
     try:
-        context = Context(folder, journal, settings, found, dataset, baseline, executor, progress, own, sent, began)
+        context = Context(folder, journal, settings, found, dataset, own_model, executor, progress, own, sent, began)
         return run_find(context)
     except RequestError:
         if not any(key.startswith("training ") for key in journal):
@@ -174,6 +175,15 @@ def data_and_space(
         return loaded, *chosen_space(DEFAULT_SPACES[len(loaded.inputs) != 3], None, none=None)
     found, name, options = chosen_space(space, None, none=None)
     return load_at(found.photo_pixels.get(target or ""), data, folder=folder), found, name, options
+
+
+def own_baseline(given: str | Callable[[], nn.Module] | None, data: Dataset) -> FixedSpace | None:
+    """The user's own model that has to be beaten, made once to see that it takes this data; None: there is none."""
+    if given is None:
+        return None
+    found = FixedSpace.from_file(given) if isinstance(given, str) else FixedSpace(given)
+    found.network(found.reference, data.inputs, data.n_classes)
+    return found
 
 
 def _check_numbers(workers: int | None, level: float, epochs: int | None, limit: Budget) -> None:
@@ -269,8 +279,8 @@ def resume_find(
     loaded = data_of(folder, settings.data, data, data_folder=data_folder)
     dataset, sent = with_test_part(loaded), _sent(loaded, executor)
     own = (own or OwnParts()).again(about, f"the find in {folder.path}")
-    compared = settings.baseline if baseline is None or isinstance(baseline, str) else baseline
-    context = Context(folder, journal, settings, found, dataset, compared, executor, progress, own, sent, began)
+    own_model = own_baseline(settings.baseline if baseline is None or isinstance(baseline, str) else baseline, dataset)
+    context = Context(folder, journal, settings, found, dataset, own_model, executor, progress, own, sent, began)
     return run_find(context, more)
 
 
