@@ -11,6 +11,7 @@ from typing import Any, Unpack
 
 from nasight.data import Dataset, load_at, photo_defaults, with_label
 from nasight.errors import RequestError
+from nasight.notes import note
 from nasight.options import TrainOptions
 from nasight.own import own_parts
 from nasight.runs import DataRecord, RunFolder, data_of, is_code, named_again
@@ -121,7 +122,8 @@ def trainable(
 
     Parameters
     ----------
-    run : a finished search, or a find: then the winner of its race, at the size at which its limits count.
+    run : a finished search, or a find: then what its answer says to take, at the size at which its limits count, or the
+        winner of its race where that is no architecture of the searched space; a note says which of the two.
     space : without `run` a space by name, or "FILE.py:NAME". With `run` the code that it was made with, which is run
         only where it is named again.
     arch : without `run` the architecture, as its space writes it.
@@ -195,7 +197,11 @@ def _from_find(
 ) -> Trainable:
     answer = Answer(path)
     about, result = answer.folder.about, answer.result
-    text = answer.architecture if not any(limits.values()) else answer.within(**limits).architecture
+    if any(limits.values()):
+        text = answer.within(**limits).architecture
+    else:
+        text, which = answer.advised()
+        note(f"what is trained of {path} is {which}")
     settings = about["settings"]
     named = named_again(path, about, str(settings["space"]), code)
     space = _space(named, settings["space_options"])

@@ -1,12 +1,29 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
 from nasight.data import Units
 from nasight.errors import RequestError
-from nasight.studies.finding import Outcome, Point, difference
+from nasight.studies.finding import Answer, Outcome, Point, difference
 from nasight.studies.finding._answer import front
 from nasight.studies.finding._race import Candidate
-from nasight.studies.finding._result import Sides, rows_vary
+from nasight.studies.finding._result import Sides, rows_vary, sentence
+
+RESULT: dict[str, Any] = {
+    "space": "mlp",
+    "architecture": "tanh/0",
+    "proposed_by": "chance",
+    "accuracy": 81.0,
+    "baseline": {"architecture": "relu/0", "accuracy": 80.0, "kind": "reference"},
+    "difference": 1.0,
+    "interval": [-1.0, 3.0],
+    "level": 0.95,
+    "better": None,
+    "front": [{"architecture": "sin/1", "parameters": 5, "latency": None, "accuracy": 70.0, "epochs": 3,
+               "proposed_by": "chance"}],
+    "race": {},
+}  # fmt: skip
 
 
 def simulated(
@@ -108,3 +125,47 @@ def test_a_metric_that_gives_one_number_for_all_rows_is_noticed() -> None:
     assert not rows_vary(one)
     assert rows_vary(own)
     assert rows_vary(right)  # all rows right is no single number: each was looked at
+
+
+def baseline(kind: str, architecture: str) -> dict[str, Any]:
+    return {"baseline": {**RESULT["baseline"], "kind": kind, "architecture": architecture}}
+
+
+@pytest.mark.parametrize(
+    ("changed", "architecture", "which"),
+    [
+        ({"better": True}, "tanh/0", "the winner of the race, which the answer says to take"),
+        ({}, "relu/0", "the baseline (the space's reference), which the answer says to take: the winner is not shown"),
+        ({"space": "module"}, "relu/0", "the baseline (your model's first options), which the answer says to take"),
+        ({"better": False, **baseline("reference", "tanh/0")}, "tanh/0", "which nothing raced beats"),
+        (baseline("plain", "plain"), "tanh/0", "the winner of the race: the baseline (a plain network), which"),
+        (baseline("boosting", "boosting"), "tanh/0", "the winner of the race: the baseline (gradient boosting"),
+        (baseline("baseline", "baseline"), "tanh/0", "the winner of the race: the baseline (your baseline), which"),
+        (
+            {"proposed_by": "plain", "architecture": "plain", "better": False, **baseline("plain", "plain")},
+            "sin/1",
+            "the best of the searched space in the race: the baseline (a plain network), which",
+        ),
+    ],
+)
+def test_what_is_trained_of_a_find_is_what_its_answer_says_where_that_is_of_the_searched_space(
+    changed: dict[str, Any], architecture: str, which: str
+) -> None:
+    answer = Answer.__new__(Answer)  # without a folder
+    answer.result = RESULT | changed
+    found, told = answer.advised()
+    assert found == architecture
+    assert which in told
+
+
+@pytest.mark.parametrize("space", ["module", "mine.py:build"])
+def test_the_sentence_of_an_own_model_speaks_of_its_first_options(space: str) -> None:
+    own = {**RESULT, "space": space}
+    assert sentence(own).startswith("Not better: take your model's first options (80.00 %).")
+    assert sentence(own | {"better": True, "interval": [0.5, 1.5]}).startswith(
+        "Better by 1.00 points than your model's first options (0.50 to 1.50 at 95%)"
+    )
+    won = own | {"better": False, **baseline("reference", "tanh/0")}
+    assert sentence(won) == "Nothing that was raced beats your model's first options: take them (80.00 %)."
+    assert "within the limits (your model's first options are not)" in sentence(own | baseline("stand-in", "relu/1"))
+    assert "take the space's reference" in sentence(RESULT)

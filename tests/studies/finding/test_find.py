@@ -291,7 +291,8 @@ def test_the_reference_is_trained_although_searches_leave_one_of_its_options_out
     copy = Path(shutil.copytree(answer.path, tmp_path / "copy"))
     reference = load("nasbench201").format(load("nasbench201").reference)
     assert "none" in reference
-    result = {**answer.result, "architecture": reference}
+    taken = {**answer.baseline, "kind": "reference", "architecture": reference}
+    result = {**answer.result, "take": reference, "better": None, "baseline": taken}
     (copy / "result.json").write_text(json.dumps(result))
     what = trainable(copy, data=few_digits)
     assert what.arch == reference

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 import torch
-from typer.testing import CliRunner
 
 import nasight
-from nasight.cli import app
+from command import run
 from nasight.data import Dataset
 from nasight.errors import RequestError
 from nasight.spaces import load
@@ -147,9 +146,9 @@ def test_it_says_what_decided_and_how_well_such_trainings_agree(answer: Answer) 
 
 
 @pytest.mark.slow
-def test_what_was_found_is_trained_as_meant(answer: Answer, tmp_path: Path) -> None:
+def test_what_was_found_is_trained_as_meant(answer: Answer, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     what = trainable(answer.path)
-    assert (what.preset, what.arch) == ("small", answer.architecture)
+    assert (what.preset, what.arch) == ("small", answer.result["take"])
     # A file without a test part got one, which is the same here.
     assert what.data.test_y is not None
     smallest = min(point.parameters for point in answer.front)
@@ -158,12 +157,11 @@ def test_what_was_found_is_trained_as_meant(answer: Answer, tmp_path: Path) -> N
     assert chosen.out != what.out
     # Trainings on other data lie beside those on the find's own.
     assert trainable(answer.path, data="digits").out.parent == what.out
-    told = CliRunner().invoke(
-        app,
-        ["train", str(answer.path), "--preset", "tiny", "--epochs", "1", "--seeds", "1", "--out", str(tmp_path)],
-    )
-    assert told.exit_code == 0, told.output
-    assert answer.architecture in told.output
+    short = ("--preset", "tiny", "--epochs", "1", "--seeds", "1", "--out", str(tmp_path))
+    assert run("train", str(answer.path), *short) == 0
+    told = capsys.readouterr()
+    assert answer.result["take"] in told.out
+    assert f"what is trained of {answer.path} is {answer.advised()[1]}" in told.err
 
 
 @pytest.mark.slow

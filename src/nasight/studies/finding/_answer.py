@@ -16,13 +16,18 @@ from torch import nn
 
 from nasight.data import Units
 from nasight.errors import RequestError
+from nasight.report.finding import proposer_words
 from nasight.runs import RunFolder
 from nasight.spaces import Space
 from nasight.studies._model import Model
 from nasight.studies._model_folder import load_model
-from nasight.studies.finding._names import OWN
+from nasight.studies.finding._names import OWN, PLAIN, STAND_IN
 from nasight.studies.finding._race import Outcome, rank_sums
 from nasight.studies.finding._settings import is_own
+from nasight.studies.finding._work import BOOSTING
+
+NOT_SEARCHED = (PLAIN, OWN, BOOSTING)
+"""Who proposed what is of no searched space."""
 
 
 @dataclass(frozen=True)
@@ -172,6 +177,15 @@ def figures_network(result: Mapping[str, Any]) -> str:
     return f"of the network in model/, seed 1 of {len(scores)}: {Units.of(result).text(scores[0])}"
 
 
+def baseline_words(result: Mapping[str, Any]) -> str:
+    """The baseline of a result, as a sentence names it."""
+    kind = str(result["baseline"]["kind"])
+    reference = "your model's first options" if is_own(str(result["space"])) else proposer_words("reference")
+    if kind == STAND_IN:
+        return f"{proposer_words(kind)} ({reference} {'are' if reference.endswith('s') else 'is'} not)"
+    return reference if kind == "reference" else proposer_words(kind)
+
+
 class Answer:
     """What a find found, read from its folder.
 
@@ -280,6 +294,24 @@ class Answer:
         if not fits:
             raise RequestError(f"no architecture of the race in {self.path} is within these limits")
         return best_point(fits, by_size=self.result["race"].get("by_size", False))
+
+    def advised(self) -> tuple[str, str]:
+        """The architecture of the searched space to train, and in words which one that is and why.
+
+        It is what the answer says to take, where that is of the searched space, else the winner of the race.
+        """
+        result, base = self.result, f"the baseline ({baseline_words(self.result)})"
+        won, searched = (by not in NOT_SEARCHED for by in (result["proposed_by"], self.baseline["kind"]))
+        if result["better"] and won:
+            return self.architecture, "the winner of the race, which the answer says to take"
+        if searched:
+            other = self.architecture != self.baseline["architecture"]
+            why = "the answer says to take: the winner is not shown to be better" if other else "nothing raced beats"
+            return str(self.baseline["architecture"]), f"{base}, which {why}"
+        why = f"{base}, which the answer says to take, is no architecture of the searched space"
+        if won:
+            return self.architecture, f"the winner of the race: {why}"
+        return self.within().architecture, f"the best of the searched space in the race: {why}"
 
     @property
     def network(self) -> nn.Module:

@@ -12,11 +12,18 @@ from typing import Any
 import numpy as np
 
 from nasight.data import Units
-from nasight.report.finding import proposer_words
 from nasight.runs import RunFolder
-from nasight.studies.finding._answer import Difference, Point, carried_on, difference, figures_network, front
+from nasight.studies.finding._answer import (
+    Difference,
+    Point,
+    baseline_words,
+    carried_on,
+    difference,
+    figures_network,
+    front,
+)
 from nasight.studies.finding._leg import Leg
-from nasight.studies.finding._names import OWN, STAND_IN, is_searched, shown, split_name
+from nasight.studies.finding._names import OWN, is_searched, shown, split_name
 from nasight.studies.finding._plan import rung_text
 from nasight.studies.finding._planning import taught_rows
 from nasight.studies.finding._race import Agreement, Candidate, Outcome, Race
@@ -248,16 +255,15 @@ def sentence(result: Mapping[str, Any]) -> str:
     base, level = result["baseline"], f"{result['level']:.0%}"
     units = Units.of(result)
     ends = f"{units.number(low)} to {units.number(high)} at {level}"
-    name = proposer_words(base["kind"])
-    if base["kind"] == STAND_IN:
-        name += " (the space's reference is not)"
+    name = baseline_words(result)
     if result["better"]:
         return (
             f"Better by {units.difference(result['difference'])} than {name} ({ends}): "
             f"{units.text(result['accuracy'])} against {units.text(base['accuracy'])}."
         )
     if result["architecture"] == base["architecture"]:
-        return f"Nothing that was raced beats {name}: take it ({units.text(base['accuracy'])})."
+        it = "them" if name.endswith("options") else "it"
+        return f"Nothing that was raced beats {name}: take {it} ({units.text(base['accuracy'])})."
     return (
         f"Not better: take {name} ({units.text(base['accuracy'])}). The best that was found has "
         f"{units.text(result['accuracy'])}, a difference of {units.difference(result['difference'], sign=True)} "
