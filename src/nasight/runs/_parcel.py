@@ -48,5 +48,6 @@ def parcel(work: Callable[[Path], Value]) -> Parcel[Value]:
     with tempfile.TemporaryDirectory(prefix="nasight-") as scratch:
         place = Path(scratch) / "run"
         value = work(place)
-        files = {file.name: file.read_bytes() for file in place.iterdir() if file.is_file() and file.name != ".lock"}
+        found = list(place.iterdir()) if place.is_dir() else []  # work that could not begin writes nothing
+        files = {file.name: file.read_bytes() for file in found if file.is_file() and file.name != ".lock"}
     return Parcel(value, files)

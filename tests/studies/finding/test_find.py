@@ -15,13 +15,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
 import nasight
 from command import run
-from nasight.data import Dataset
+from nasight.data import Dataset, SentData
+from nasight.data import load as load_data
 from nasight.errors import RequestError, RunError
 from nasight.runs import RunFolder
 from nasight.runs._aside import own_files
@@ -33,7 +35,7 @@ from nasight.studies.finding._finder import NOTHING, add_budget, has_ended, legs
 from nasight.studies.finding._journal import Journal
 from nasight.studies.finding._plan import GRID
 from nasight.studies.finding._recipe import RATES
-from nasight.studies.finding._workers import Searches, SearchRequest
+from nasight.studies.finding._workers import Searches, SearchFailed, SearchRequest
 from nasight.training import Diverged, Job
 
 pytestmark = pytest.mark.slow
@@ -372,6 +374,16 @@ def test_rows_that_are_too_few_for_a_search_are_raced_without_one_and_that_is_sa
     ]
     assert "chance" in {line["proposed_by"] for line in found.result["race"]["lines"]}
     assert not list((found.path / "searches").glob("*"))
+
+
+def test_a_search_that_cannot_begin_on_another_machine_is_one_that_failed_too(tmp_path: Path) -> None:
+    y = torch.arange(12) % 3
+    np.savez(tmp_path / "few.npz", x=torch.randn(12, 6).numpy(), y=y.numpy())
+    searches = Searches(("mlp", {}), SentData.of(load_data(tmp_path / "few.npz")))
+    sent = searches(SearchRequest(str(tmp_path / "a"), {"method": "gaea-darts", "preset": "tiny", "device": "cpu"}))
+    assert sent.files == {}
+    assert isinstance(sent.value, SearchFailed)
+    assert "12 training rows are too few for 3 classes" in sent.value.why
 
 
 def test_what_a_find_gets_besides_is_kept_only_when_nothing_is_in_the_way(
