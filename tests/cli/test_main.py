@@ -79,7 +79,7 @@ def options_of(*words: str) -> dict[str, Any]:
         ),
         (("explain",), ("trust", "ranking"), set()),
     ],
-    ids=str,
+    ids=["find and search", "search and train", "explain and trust ranking"],
 )
 def test_commands_describe_the_options_that_they_share_in_the_same_words(
     one: tuple[str, ...], other: tuple[str, ...], but: set[str]
