@@ -70,4 +70,4 @@ def test_a_training_that_goes_on_on_another_device_says_so(search: Path) -> None
     heard = Heard()
     with listening(heard):
         train_found(found, seeds=[0], workers=1, epochs=1, device="cpu")
-    assert any(text.startswith("seed-0: begun on cuda, goes on on cpu") for text in heard.notes)
+    assert any(text.startswith("seed-0: started on cuda, resumed on cpu") for text in heard.notes)
