@@ -187,7 +187,7 @@ def summary(answer: Answer) -> str:
         "their size",
         f"  run          {r['run']}",
         *([f"  page         {r['page']}"] if r.get("page") else []),
-        *([f"  warning      it may only start fast: {r['shallow']}"] if r.get("shallow") else []),
+        *([f"  warning      it may be ahead only because it learns fast at first: {r['shallow']}"] if r.get("shallow") else []),
         *([f"  target       {r['target']['says']}"] if r["target"].get("says") else []),
         *(f"  note         {text}" for text in answer.cautions),
         "",

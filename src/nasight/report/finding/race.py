@@ -125,8 +125,8 @@ TEMPLATE = """
 {{ values.candidates|selectattr("control")|list|length }} controls were trained from scratch, all with one recipe, the
 trainings of a rung on the same rows in the same order
 {%- if values.judged_rows %}, and judged by {{ values.judged_rows|number }} other rows{% endif %}.
-Every rung is a whole training of its length. One that is surely behind leaves; of the others as many go on as there is
-time for: {{ values.finished }} of the candidates reached the last rung. Controls never leave.</p>
+Every rung is a whole training of its length. Candidates that are clearly behind leave. The best of the others continue
+while there is time: {{ values.finished }} of the candidates reached the last rung. Controls never leave.</p>
 {% if values.closer %}
 <p><button type="button" id="closer" aria-pressed="false" data-range="{{ values.closer|list }}">Enlarge the better half
 </button></p>
