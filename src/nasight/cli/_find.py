@@ -153,6 +153,7 @@ def find(
     typer.echo(json.dumps(answer.result) if as_json else summary(answer))
 
 
+FAST_AT_FIRST = "it may be ahead only because it learns fast at first"
 WITH_RESUME = frozenset({"resume", "budget", "trainings", "workers", "cluster", "device", "data_folder", "as_json"})
 
 
@@ -187,7 +188,7 @@ def summary(answer: Answer) -> str:
         "their size",
         f"  run          {r['run']}",
         *([f"  page         {r['page']}"] if r.get("page") else []),
-        *([f"  warning      it may be ahead only because it learns fast at first: {r['shallow']}"] if r.get("shallow") else []),
+        *([f"  warning      {FAST_AT_FIRST}: {r['shallow']}"] if r.get("shallow") else []),
         *([f"  target       {r['target']['says']}"] if r["target"].get("says") else []),
         *(f"  note         {text}" for text in answer.cautions),
         "",

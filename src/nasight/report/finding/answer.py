@@ -248,7 +248,9 @@ TEMPLATE = """
   <div>
     <h2>Take {{ values.taken.name }}</h2>
     {% if values.target %}<p class="note">Target: {{ values.target }}.</p>{% endif %}
-    {% if values.shallow %}<p class="note">It may be ahead only because it learns fast at first: {{ values.shallow }}.</p>{% endif %}
+    {% if values.shallow %}
+    <p class="note">It may be ahead only because it learns fast at first: {{ values.shallow }}.</p>
+    {% endif %}
     {% for text in values.cautions %}<p class="note">{{ text[:1]|upper }}{{ text[1:] }}.</p>{% endfor %}
     {% if values.warning %}<p class="note">{{ values.warning[:1]|upper }}{{ values.warning[1:] }}.</p>{% endif %}
     <p>{{ "It" if values.taken.parameters else "The best network" }} is trained:
