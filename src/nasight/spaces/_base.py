@@ -58,6 +58,8 @@ class Space(ABC):
     """Whether the plain path of the supernet takes other weights for every example of a batch (XNAS)."""
     skip_dropout: ClassVar[bool] = False
     """Whether a supernet drops numbers behind its skip connections on request, or has none to drop (P-DARTS)."""
+    plain_reference: ClassVar[bool] = False
+    """Whether the reference is the plain network that a person writes first: then no other has to run along."""
     builds_without_memory: ClassVar[bool] = True
     """Whether `network` can be built on torch's device "meta", where weights have shapes and no values."""
 

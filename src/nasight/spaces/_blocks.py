@@ -31,6 +31,17 @@ class ReluConvNorm(nn.Sequential):
         )
 
 
+class ConvNormRelu(nn.Sequential):
+    """Convolution, batch norm, ReLU: the order of NAS-Bench-101 and of plain networks."""
+
+    def __init__(self, channels_in: int, channels_out: int, kernel: int, *, running: bool = True) -> None:
+        super().__init__(
+            nn.Conv2d(channels_in, channels_out, kernel, padding=kernel // 2, bias=False),
+            nn.BatchNorm2d(channels_out, track_running_stats=running),
+            nn.ReLU(),
+        )
+
+
 class Zero(nn.Module):
     """The `none` operation: nothing passes (and the stride is kept)."""
 

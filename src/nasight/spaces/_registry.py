@@ -63,6 +63,7 @@ SPACES: Registry[Factory] = Registry(
         "nasbench1shot1-1": _built_in("nasbench1shot1", "NasBench1Shot1", number=1),
         "nasbench1shot1-2": _built_in("nasbench1shot1", "NasBench1Shot1", number=2),
         "nasbench1shot1-3": _built_in("nasbench1shot1", "NasBench1Shot1", number=3),
+        "convnet": _built_in("convnet", "ConvNet"),
         "mlp": _built_in("mlp", "Mlp"),
     },
     check=_checked,

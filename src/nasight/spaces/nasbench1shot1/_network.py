@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
+from nasight.spaces._blocks import ConvNormRelu
+
 OPERATIONS = ("maxpool3x3", "conv3x3-bn-relu", "conv1x1-bn-relu")
 
 
@@ -43,17 +45,6 @@ def leading_to_output(inputs: Sequence[Sequence[int]]) -> list[int]:
         if node in alive:
             alive.update(read[node - 1])
     return sorted(alive - {0})
-
-
-class ConvNormRelu(nn.Sequential):
-    """Convolution, batch norm, ReLU: NAS-Bench-101's order."""
-
-    def __init__(self, channels_in: int, channels_out: int, kernel: int, *, running: bool = True) -> None:
-        super().__init__(
-            nn.Conv2d(channels_in, channels_out, kernel, padding=kernel // 2, bias=False),
-            nn.BatchNorm2d(channels_out, track_running_stats=running),
-            nn.ReLU(),
-        )
 
 
 def downsample() -> nn.Module:

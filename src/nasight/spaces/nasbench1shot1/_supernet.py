@@ -9,12 +9,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from nasight.spaces._blocks import ConvNormRelu
 from nasight.spaces._dropout import Dropout
 from nasight.spaces._groups import Group
 from nasight.spaces._placed import index, zeros_of
 from nasight.spaces._supernet import Supernet
 from nasight.spaces.fast._mix import images, rows, shuffle, weighted_sum
-from nasight.spaces.nasbench1shot1._network import OPERATIONS, ConvNormRelu, pooled_head
+from nasight.spaces.nasbench1shot1._network import OPERATIONS, pooled_head
 
 POOL, WIDE, NARROW = range(len(OPERATIONS))
 
