@@ -55,7 +55,7 @@ def find(
     strict: Strict = False,
     space: Annotated[
         str | None,
-        option("A space by name, or FILE.py:NAME (default: nasbench201 for images, mlp for vectors).", group=WHAT),
+        option("A space by name, or FILE.py:NAME (default: convnet for images, mlp for vectors).", group=WHAT),
     ] = None,
     baseline: Annotated[
         str | None,

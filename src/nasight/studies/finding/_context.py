@@ -54,7 +54,9 @@ class Context:
         if space.reference not in space and settings.space != "module":
             # The reference has an option that is not searched; the space with its own options has it.
             whole = load_space(settings.space)
-        self.spaces: dict[str, Any] = {SPACE: _sendable(settings.space, whole), PLAIN: PlainSpace()}
+        self.spaces: dict[str, Any] = {SPACE: _sendable(settings.space, whole)}
+        if not space.plain_reference:
+            self.spaces[PLAIN] = PlainSpace()
         self.searched = _sendable(settings.space, space)
         if data.table is not None:
             # What people take for tables. It is no network: the space stands for its training settings alone.
@@ -65,12 +67,16 @@ class Context:
         self.seen: list[tuple[Request, Outcome]] = []
         """Trainings of this process and those that the journal has of before."""
 
-    def take_size(self, size: Mapping[str, int]) -> None:
-        """Train networks of this size from now on, and count parameters and milliseconds at it, or at the target's."""
-        self.size = dict(size)
+    def take_size(self, size: Mapping[str, int], most_products: float | None = None) -> None:
+        """Train networks of this size from now on, and count parameters and milliseconds at it, or at the target's.
+
+        With `most_products`, networks of more multiply-adds at this size are no candidates: there is no time for them.
+        """
+        self.size, self.most_products = dict(size), most_products
         inputs, classes = self.data.inputs, self.data.n_classes
         self.counts = self.space.parameters(inputs, classes, **self.limit_size)
         self.products = self.space.multiply_adds(inputs, classes, **self.limit_size)
+        self.own_products = self.space.multiply_adds(inputs, classes, **self.size)
         self.latencies = Latency(self.space, inputs, classes, self.limit_size)
         self.allowed_known: dict[Architecture, bool] = {}
 
@@ -128,9 +134,10 @@ class Context:
         return read_architecture(self.space, text)
 
     def allowed(self, arch: Architecture) -> bool:
-        """Whether an architecture is within the limits."""
+        """Whether an architecture is within the limits, and can be trained in the time there is."""
         if arch not in self.allowed_known:
             small = self.settings.max_params is None or self.counts(arch) <= self.settings.max_params
+            small = small and (self.most_products is None or (self.own_products(arch) or 0) <= self.most_products)
             fast = self.settings.max_latency is None or (small and self.latency(arch) <= self.settings.max_latency)
             self.allowed_known[arch] = small and fast
         return self.allowed_known[arch]

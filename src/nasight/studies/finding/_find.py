@@ -31,7 +31,7 @@ from nasight.studies.finding._names import OWN, SPACE
 from nasight.studies.finding._page import find_page
 from nasight.studies.finding._settings import FindSettings, read_shares, with_test_part
 
-DEFAULT_SPACES = ("nasbench201", "mlp")
+DEFAULT_SPACES = ("convnet", "mlp")
 """For images, and for vectors."""
 LONG = 1_200.0
 """A budget of so many seconds has time for searches of the size `small`."""
@@ -79,7 +79,7 @@ def find(
     budget : a time such as "90s", "30m" or "8h", or seconds.
     out : the folder of the find; by default runs/find-DATA-SEED.
     label, task : of a table, the column that is asked for; "classes", "labels" or "numbers". See `nasight.data.load`.
-    space : a space by name, a `Space`, or a model with `Choice`s; NAS-Bench-201 for images and mlp for vectors.
+    space : a space by name, a `Space`, or a model with `Choice`s; by default convnet for images and mlp for vectors.
     baseline : what has to be beaten: FILE.py:NAME, or a function that makes a model. The space's reference
         architecture and a plain network run along in any case; without a baseline of your own the best of them is it
         (of a model of your own: its first options).

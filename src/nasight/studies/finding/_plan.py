@@ -65,6 +65,8 @@ class Plan:
     """Rows that the trainings of each rung learn from; empty: as many as there are, up to `examples`."""
     size: Mapping[str, int] = field(default_factory=dict)
     """Of the networks; empty where the space has no sizes."""
+    most_products: float | None = None
+    """Multiply-adds per example that a candidate may have; None: there is time for all of them."""
     search_rows: int | None = None
     """Rows of the searches; None: `examples`."""
     recipe_at: int | None = None
@@ -114,9 +116,14 @@ class Plan:
                 for part in names
                 if part in self.seconds
             ),
-            *([f"  {'networks':<12} {'':>12}   {sizes}"] if sizes else []),
+            *([f"  {'networks':<12} {'':>12}   {sizes}{self._most_text()}"] if sizes else []),
             *self.unused_lines(budget or 0.0),
         ]
+
+    def _most_text(self) -> str:
+        if self.most_products is None:
+            return ""
+        return f"; up to {self.most_products / 1e6:.3g} million multiply-adds, as there is time for"
 
     def unused_lines(self, budget: float) -> list[str]:
         """What the plan has no use for, where that is a large part of the budget: a line, or none."""

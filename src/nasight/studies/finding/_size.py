@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from nasight.architecture import Architecture
 from nasight.errors import RequestError
+from nasight.reproducible import generator_for
 from nasight.searching import Latency
 from nasight.spaces import Space
 from nasight.studies.finding._context import Context
@@ -15,6 +17,11 @@ from nasight.studies.finding._names import SPACE
 PRESETS = ("tiny", "small", "paper")
 ENOUGH = 20
 """Epochs that the answer must have time for at a size, before it is taken in place of a smaller one."""
+FEWEST_EPOCHS = 8
+"""Epochs that the answer must have time for with every candidate, unless it is hardly larger than the reference."""
+LEAST_TIMES = 3.0
+"""A candidate may have so many times the multiply-adds of the reference in any case."""
+DRAWN = 20
 EFFICIENT = 4.0
 """A larger network takes fewer seconds per multiply-add, but not so many times fewer."""
 
@@ -25,9 +32,11 @@ class Size:
 
     size: Mapping[str, int]
     epochs: int | None = None
+    most_products: float | None = None
+    """Multiply-adds per example that a candidate may have; None: all of them can be trained."""
 
     def to_dict(self) -> dict[str, Any]:
-        return {"size": dict(self.size), "epochs": self.epochs}
+        return {"size": dict(self.size), "epochs": self.epochs, "most_products": self.most_products}
 
 
 def sizes(space: Space, target: str | None = None) -> list[dict[str, int]]:
@@ -78,6 +87,31 @@ def choose_size(context: Context, seconds: float, rows: int, measure: Callable[[
         step for step in range(len(ladder) - 1, 0, -1) if _within(context, ladder[step]) and epochs(step) >= ENOUGH
     )
     return Size(ladder[next(fitting, 0)])
+
+
+def most_products(
+    context: Context, reference: Architecture, seconds: float, rows: int, row_seconds: float
+) -> float | None:
+    """The multiply-adds per example that a candidate may have; None where hardly any has more.
+
+    A space may hold networks that cost thirty times as much as its reference. One for which the answer would not have
+    time for a few epochs is no candidate.
+
+    Parameters
+    ----------
+    context : the find, which has taken its size.
+    reference : of the space, or what stands for it.
+    seconds : of one process, for one training of the answer.
+    rows : that it learns from in an epoch.
+    row_seconds : what the reference takes for one of them.
+    """
+    base = context.own_products(reference)
+    if base is None:
+        return None
+    most = base * max(LEAST_TIMES, seconds / (FEWEST_EPOCHS * rows * row_seconds))
+    chance = generator_for(context.settings.seed, "costs")
+    drawn = [context.own_products(context.space.sample(chance)) or 0 for _ in range(DRAWN)]
+    return float(round(most)) if max(drawn) > most else None
 
 
 def _within(context: Context, size: Mapping[str, int]) -> bool:

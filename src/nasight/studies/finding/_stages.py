@@ -26,7 +26,7 @@ from nasight.studies.finding._proposals import proposals
 from nasight.studies.finding._proposers import at_random, mutations
 from nasight.studies.finding._race import Candidate, Entry, Outcome, Race
 from nasight.studies.finding._recipe import RATES, choose_recipe
-from nasight.studies.finding._size import Size, choose_size
+from nasight.studies.finding._size import Size, choose_size, most_products
 from nasight.studies.finding._speed import Probe, TrainingProbe, mean_speed
 from nasight.studies.finding._work import BOOSTING, Recipe, Request
 
@@ -65,20 +65,29 @@ def _take_size(leg: Leg) -> None:
     first = leg.number == 0 and leg.budget.seconds is not None and "speed 0" not in leg.journal
     if first or "size 0" in leg.journal:
         found = leg.journal.decide("size 0", lambda: _affordable_size(leg).to_dict())
-        leg.context.take_size(found["size"])
+        # A find of an earlier version had no limit of this kind.
+        leg.context.take_size(found["size"], found.get("most_products"))
         leg.epochs = found["epochs"]
 
 
 def _affordable_size(leg: Leg) -> Size:
     each = training_seconds(leg.left(), leg.context.count, leg.settings.all_shares["answer"])
+    rows = len(leg.data.train_y)
+
+    def limit(size: Mapping[str, int]) -> float | None:
+        leg.context.take_size(size)
+        reference = leg.reference()
+        seconds = _probe_mean(leg, (leg.request(SPACE, reference, 1, 0, Recipe()),))
+        return most_products(leg.context, leg.read(reference), each, rows, seconds)
 
     def measure(size: Mapping[str, int]) -> float:
-        leg.context.take_size(size)
+        leg.context.take_size(size, limit(size))
         usual, large = _probe_mean(leg, _probed(leg)), _probe_mean(leg, (_large(leg),))
         # As the plan has it: of the trainings that answer, half are a leader's.
         return (usual + max(usual, large)) / 2
 
-    return choose_size(leg.context, each, len(leg.data.train_y), measure)
+    found = choose_size(leg.context, each, rows, measure)
+    return replace(found, most_products=limit(found.size))
 
 
 def _probe_mean(leg: Leg, requests: tuple[Request, ...]) -> float:
@@ -132,7 +141,7 @@ def _planned(leg: Leg, speed: Speed | None) -> Plan:
     """The plan at the find's size; a later leg keeps the recipe of the first."""
     found = _divided(leg, speed)
     kept = found.seconds if leg.previous is None else {k: v for k, v in found.seconds.items() if k != "recipe"}
-    return replace(found, size=leg.context.size, seconds=kept)
+    return replace(found, size=leg.context.size, most_products=leg.context.most_products, seconds=kept)
 
 
 def _divided(leg: Leg, speed: Speed | None) -> Plan:
