@@ -42,7 +42,16 @@ STOREYS: tuple[tuple[str, tuple[str, ...]], ...] = (
 """From the roof down; a package imports from lower storeys, and on its own storey only where that makes no circle."""
 LEVEL = {name: level for level, (_, names) in enumerate(STOREYS) for name in names}
 PILLARS = STOREYS[2][1]
-SPACES = ("nasbench201", "darts", "nasbench1shot1", "nasbench1shot1-1", "nasbench1shot1-2", "nasbench1shot1-3", "mlp", "convnet")
+SPACES = (
+    "nasbench201",
+    "darts",
+    "nasbench1shot1",
+    "nasbench1shot1-1",
+    "nasbench1shot1-2",
+    "nasbench1shot1-3",
+    "mlp",
+    "convnet",
+)
 TEXT_TESTS = ("startswith", "endswith", "removeprefix")
 
 

@@ -39,7 +39,7 @@ from nasight.studies.finding._workers import Searches, SearchFailed, SearchReque
 from nasight.training import Diverged, Job
 
 pytestmark = pytest.mark.slow
-TINY: dict[str, Any] = {"trainings": 26, "epochs": 1, "workers": 1}
+TINY: dict[str, Any] = {"space": "nasbench201", "trainings": 26, "epochs": 1, "workers": 1}
 KEYS = {
     "run", "space", "data", "architecture", "parameters", "multiply_adds", "accuracy", "accuracies", "baseline",
     "difference", "interval", "level", "better", "proposed_by", "trainings", "seconds", "front", "target",
@@ -280,7 +280,7 @@ def test_a_model_in_a_file_is_found_from_beginning_to_end_in_the_folder_of_its_d
 ) -> None:
     (tmp_path / "mine.py").write_text(MINE)
     monkeypatch.chdir(tmp_path)
-    found = nasight.find(str(few_digits_file), space="mine.py:build", augment="shift", **TINY)
+    found = nasight.find(str(few_digits_file), augment="shift", **TINY | {"space": "mine.py:build"})
     assert found.path == Path("runs/find-few-npz-0")
     assert "reference" in {line["proposed_by"] for line in found.result["race"]["lines"] if line["control"]}
     searched = json.loads((found.path / "searches" / "0-0" / "run.json").read_text())
@@ -391,7 +391,7 @@ def test_what_a_find_gets_besides_is_kept_only_when_nothing_is_in_the_way(
 ) -> None:
     (tmp_path / "mine.py").write_text(MINE)
     monkeypatch.chdir(tmp_path)
-    found = nasight.find(str(few_digits_file), space="mine.py:build", **TINY)
+    found = nasight.find(str(few_digits_file), **TINY | {"space": "mine.py:build"})
     with pytest.raises(RequestError, match=r"mine\.py:build"):
         nasight.resume_find(found.path, trainings=20)
     assert legs(Journal(found.path)) == 1
@@ -508,8 +508,8 @@ def test_an_own_model_is_compared_with_its_first_options_and_an_own_baseline(
             out: torch.Tensor = self.head(self.attention(rows, rows, rows)[0].mean(1))
             return out
 
-    given = {**TINY, "trainings": 32}
-    found = nasight.find(few_digits, space=build, baseline=Attending, out=tmp_path / "a", **given)
+    given = {**TINY, "space": build, "trainings": 32}
+    found = nasight.find(few_digits, baseline=Attending, out=tmp_path / "a", **given)
     lines = found.result["race"]["lines"]
     assert found.result["trainings"] <= given["trainings"]
     controls = [line["architecture"] for line in lines if line["control"]]

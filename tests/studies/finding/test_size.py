@@ -23,6 +23,7 @@ from nasight.studies.finding._size import ENOUGH, Size, choose_size
 
 TINY, SMALL, PAPER = ({"channels": c, "cells": n} for c, n in ((8, 1), (16, 2), (16, 5)))
 ROWS = 1_000
+SHORT: dict[str, Any] = {"trainings": 26, "epochs": 1, "workers": 1}
 
 
 def context(target: str | None = None, max_params: int | None = None) -> Any:
@@ -124,7 +125,7 @@ def test_where_a_longer_training_is_meant_size_counts_as_much_as_accuracy() -> N
 def answer(few_digits_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Answer:
     torch.set_num_threads(1)
     place = tmp_path_factory.mktemp("target") / "a"
-    return nasight.find(str(few_digits_file), out=place, target="small", trainings=26, epochs=1, workers=1)
+    return nasight.find(str(few_digits_file), space="nasbench201", out=place, target="small", **SHORT)
 
 
 @pytest.mark.slow
@@ -175,7 +176,7 @@ def test_limits_are_for_the_front_of_a_find(answer: Answer) -> None:
 @pytest.mark.slow
 def test_without_a_target_a_find_is_trained_at_its_own_size(few_digits: Dataset, tmp_path: Path) -> None:
     torch.set_num_threads(1)
-    found = nasight.find(few_digits, out=tmp_path / "a", trainings=26, epochs=1, workers=1)
+    found = nasight.find(few_digits, space="nasbench201", out=tmp_path / "a", **SHORT)
     what = trainable(found.path, data=few_digits)
     assert dict(what.settings["size"]) == TINY
     assert what.preset == "small"

@@ -21,6 +21,8 @@ PROPOSERS = {
     "mutation": "a leader of the race with one change",
     "an earlier leg": "a leader of an earlier leg",
     "reference": "the space's reference",
+    "plain reference": "the plain network",
+    "first options": "your model's first options",
     "stand-in": "the largest of some random architectures within the limits",
     "plain": "a plain network",
     "boosting": "gradient boosting (scikit-learn)",

@@ -58,6 +58,8 @@ class UntriedValues:
     """The limit; None: there was none."""
     max_latency: float | None
     """The limit in milliseconds per example; None: there was none."""
+    most_products: float | None = None
+    """Multiply-adds per example of the largest networks that there was time for; None: for all."""
 
     @property
     def count(self) -> str:
@@ -111,6 +113,11 @@ TEMPLATE = """
   {%- if values.max_params and values.max_latency %} and{% endif %}
   {%- if values.max_latency %} of at most {{ "%g"|format(values.max_latency) }} ms per example{% endif %}
   were candidates.</li>
+  {% endif %}
+  {% if values.most_products %}
+  <li><strong>Larger networks.</strong> There was time for networks of up to
+  {{ "%.3g"|format(values.most_products / 1e6) }} million multiply-adds per example; larger ones of the space were no
+  candidates. A larger budget tries larger ones.</li>
   {% endif %}
   <li><strong>Rows.</strong>
   {% if values.examples < values.rows %}

@@ -21,7 +21,7 @@ from nasight.runs import RunFolder
 from nasight.spaces import Space
 from nasight.studies._model import Model
 from nasight.studies._model_folder import load_model
-from nasight.studies.finding._names import OWN, PLAIN, STAND_IN
+from nasight.studies.finding._names import FIRST_OPTIONS, OWN, PLAIN, REFERENCE, STAND_IN
 from nasight.studies.finding._race import Outcome, rank_sums
 from nasight.studies.finding._settings import is_own
 from nasight.studies.finding._work import BOOSTING
@@ -179,11 +179,12 @@ def figures_network(result: Mapping[str, Any]) -> str:
 
 def baseline_words(result: Mapping[str, Any]) -> str:
     """The baseline of a result, as a sentence names it."""
-    kind = str(result["baseline"]["kind"])
-    reference = "your model's first options" if is_own(str(result["space"])) else proposer_words("reference")
+    kind, own = str(result["baseline"]["kind"]), is_own(str(result["space"]))
     if kind == STAND_IN:
-        return f"{proposer_words(kind)} ({reference} {'are' if reference.endswith('s') else 'is'} not)"
-    return reference if kind == "reference" else proposer_words(kind)
+        other = f"{proposer_words(FIRST_OPTIONS)} are" if own else f"{proposer_words(REFERENCE)} is"
+        return f"{proposer_words(kind)} ({other} not)"
+    # Finds of earlier versions have one name for the references of all spaces.
+    return proposer_words(FIRST_OPTIONS if own and kind == REFERENCE else kind)
 
 
 class Answer:

@@ -8,6 +8,8 @@ from nasight.studies.finding._work import BOOSTING
 SPACE, PLAIN, OWN = "space", "plain", "baseline"
 """Keys of the spaces that candidates come from."""
 
+REFERENCE, PLAIN_REFERENCE, FIRST_OPTIONS = "reference", "plain reference", "first options"
+"""Who proposed the control of the searched space: its reference, which may be the plain network or the user's own."""
 STAND_IN = "stand-in"
 """Who proposed the control that stands for a reference beyond the limits."""
 

@@ -271,6 +271,7 @@ def _untried(find: FinishedFind) -> UntriedValues:
         epochs=result["epochs"],
         max_params=find.settings["max_params"],
         max_latency=find.settings["max_latency"],
+        most_products=None if find.plan is None else find.plan.most_products,
     )
 
 

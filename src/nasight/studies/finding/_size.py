@@ -89,26 +89,22 @@ def choose_size(context: Context, seconds: float, rows: int, measure: Callable[[
     return Size(ladder[next(fitting, 0)])
 
 
-def most_products(
-    context: Context, reference: Architecture, seconds: float, rows: int, row_seconds: float
-) -> float | None:
+def most_products(context: Context, reference: Architecture, epochs: float = 0.0) -> float | None:
     """The multiply-adds per example that a candidate may have; None where hardly any has more.
 
-    A space may hold networks that cost thirty times as much as its reference. One for which the answer would not have
+    A space may hold networks that cost twenty times as much as its reference. One for which the answer would not have
     time for a few epochs is no candidate.
 
     Parameters
     ----------
     context : the find, which has taken its size.
     reference : of the space, or what stands for it.
-    seconds : of one process, for one training of the answer.
-    rows : that it learns from in an epoch.
-    row_seconds : what the reference takes for one of them.
+    epochs : of the reference, for which the answer has time.
     """
     base = context.own_products(reference)
     if base is None:
         return None
-    most = base * max(LEAST_TIMES, seconds / (FEWEST_EPOCHS * rows * row_seconds))
+    most = base * max(LEAST_TIMES, epochs / FEWEST_EPOCHS)
     chance = generator_for(context.settings.seed, "costs")
     drawn = [context.own_products(context.space.sample(chance)) or 0 for _ in range(DRAWN)]
     return float(round(most)) if max(drawn) > most else None

@@ -10,7 +10,18 @@ from nasight.reproducible import generator_for
 from nasight.searching import Latency
 from nasight.studies.finding._answering import answer
 from nasight.studies.finding._leg import Leg, LegResult
-from nasight.studies.finding._names import OWN, PLAIN, SPACE, STAND_IN, is_searched, shown, split_name
+from nasight.studies.finding._names import (
+    FIRST_OPTIONS,
+    OWN,
+    PLAIN,
+    PLAIN_REFERENCE,
+    REFERENCE,
+    SPACE,
+    STAND_IN,
+    is_searched,
+    shown,
+    split_name,
+)
 from nasight.studies.finding._plan import GRID, GRID_RATES, Plan, Speed
 from nasight.studies.finding._planning import (
     FEWEST_EPOCHS,
@@ -26,6 +37,7 @@ from nasight.studies.finding._proposals import proposals
 from nasight.studies.finding._proposers import at_random, mutations
 from nasight.studies.finding._race import Candidate, Entry, Outcome, Race
 from nasight.studies.finding._recipe import RATES, choose_recipe
+from nasight.studies.finding._settings import is_own
 from nasight.studies.finding._size import Size, choose_size, most_products
 from nasight.studies.finding._speed import Probe, TrainingProbe, mean_speed
 from nasight.studies.finding._work import BOOSTING, Recipe, Request
@@ -68,6 +80,9 @@ def _take_size(leg: Leg) -> None:
         # A find of an earlier version had no limit of this kind.
         leg.context.take_size(found["size"], found.get("most_products"))
         leg.epochs = found["epochs"]
+    elif leg.budget.seconds is None:
+        # A training counts as one however long it takes, so none may be much longer than others.
+        leg.context.take_size(leg.context.size, most_products(leg.context, leg.read(leg.reference())))
 
 
 def _affordable_size(leg: Leg) -> Size:
@@ -77,8 +92,8 @@ def _affordable_size(leg: Leg) -> Size:
     def limit(size: Mapping[str, int]) -> float | None:
         leg.context.take_size(size)
         reference = leg.reference()
-        seconds = _probe_mean(leg, (leg.request(SPACE, reference, 1, 0, Recipe()),))
-        return most_products(leg.context, leg.read(reference), each, rows, seconds)
+        seconds = rows * _probe_mean(leg, (leg.request(SPACE, reference, 1, 0, Recipe()),))
+        return most_products(leg.context, leg.read(reference), each / seconds)
 
     def measure(size: Mapping[str, int]) -> float:
         leg.context.take_size(size, limit(size))
@@ -199,8 +214,7 @@ def _tuned(leg: Leg, key: str, architecture: str, recipes: Sequence[Recipe]) -> 
 
 def _controls(leg: Leg) -> list[Candidate]:
     reference = leg.reference()
-    by = "reference" if leg.context.allowed(leg.space.reference) else STAND_IN
-    found = [leg.candidate(SPACE, reference, by, control=True)]
+    found = [leg.candidate(SPACE, reference, _reference_name(leg), control=True)]
     for key in (PLAIN, OWN, BOOSTING):
         if key in leg.context.spaces and not _left_out(leg, key):
             candidate = leg.candidate(key, key, key, control=True)
@@ -211,6 +225,15 @@ def _controls(leg: Leg) -> list[Candidate]:
                 leg.missing[key] = over
                 leg.context.tell("note", {"text": f"{shown(candidate)} does not run along: {over}"})
     return found
+
+
+def _reference_name(leg: Leg) -> str:
+    """Who proposes the control of the searched space."""
+    if not leg.context.allowed(leg.space.reference):
+        return STAND_IN
+    if is_own(leg.settings.space):
+        return FIRST_OPTIONS
+    return PLAIN_REFERENCE if leg.space.plain_reference else REFERENCE
 
 
 def _over_limits(leg: Leg, key: str, parameters: int) -> str | None:

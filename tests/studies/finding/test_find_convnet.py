@@ -1,0 +1,73 @@
+"""A find in the space of plain convolutional networks, which is that of images by default."""
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+import nasight
+from nasight.data import Dataset
+from nasight.spaces import Space, load
+from nasight.studies.finding._journal import Journal
+from nasight.studies.finding._size import most_products
+
+
+def context(space: Space) -> Any:
+    products = space.multiply_adds((3, 16, 16), 10, **(space.train_size("tiny") or {}))
+    return SimpleNamespace(space=space, own_products=products, settings=SimpleNamespace(seed=0))
+
+
+@pytest.mark.parametrize(("epochs", "times"), [(0.0, 3), (16.0, 3), (48.0, 6), (1_000.0, None)])
+def test_a_candidate_costs_three_times_the_reference_or_what_leaves_time_for_eight_epochs(
+    epochs: float, times: float | None
+) -> None:
+    space = load("convnet")
+    most = most_products(context(space), space.reference, epochs)
+    base = space.multiply_adds((3, 16, 16), 10)(space.reference)
+    assert base is not None
+    assert most == (None if times is None else times * base)
+
+
+def test_cells_that_cost_about_the_same_have_no_such_limit() -> None:
+    space = load("nasbench201", none=False)
+    assert most_products(context(space), space.reference) is None
+
+
+@pytest.mark.slow
+def test_images_are_searched_for_plain_networks_of_which_the_reference_is_the_plain_one(
+    few_digits: Dataset, tmp_path: Path
+) -> None:
+    torch.set_num_threads(1)
+    found = nasight.find(few_digits, trainings=26, epochs=1, workers=1, out=tmp_path / "a")
+    result = found.result
+    assert result["space"] == "convnet"
+    lines = result["race"]["lines"]
+    assert [line["architecture"] for line in lines if line["control"]] == ["k3/w1n1/w1n1/w1n1"]
+    base = next(line["multiply_adds"] for line in lines if line["control"])
+    assert max(line["multiply_adds"] for line in lines) <= 3 * base
+    assert found.baseline["kind"] == "plain reference"
+    assert "take the plain network" in found.sentence() or found.better
+    assert few_digits.test_x is not None
+    assert len(found.predict(few_digits.test_x[:5])) == 5
+    assert "channels 32" in (tmp_path / "a" / "report.html").read_text()
+
+
+@pytest.mark.slow
+def test_time_decides_how_much_a_candidate_may_cost_and_that_is_kept(few_digits: Dataset, tmp_path: Path) -> None:
+    def stop(event: str, values: Any) -> None:
+        if event == "plan":
+            raise KeyboardInterrupt
+
+    torch.set_num_threads(1)
+    data = replace(few_digits, origin=None)
+    limits = []
+    for budget in (20, 20_000):
+        with pytest.raises(KeyboardInterrupt):
+            nasight.find(data, budget=budget, workers=1, out=tmp_path / str(budget), progress=stop)
+        limits.append(Journal(tmp_path / str(budget))["size 0"]["most_products"])
+        assert Journal(tmp_path / str(budget))["plan 0"]["most_products"] == limits[-1]
+    assert limits[0] is not None
+    assert limits[1] is None
