@@ -114,7 +114,7 @@ def test_a_potential_of_ones_own_is_a_geometry():
         assert isinstance(optimizer, MirrorDescent)
         optimizer.step()
         ours.append(params["edges"].detach())
-    assert torch.equal(*ours)
+    torch.testing.assert_close(*ours)
 
 
 def test_the_published_rates_hold_at_the_published_lengths_and_a_quarter_of_the_steps_doubles_them():
@@ -152,6 +152,7 @@ def test_fixed_weights_take_no_gradient_and_have_no_optimizer():
     ("make", "sentence"),
     [
         (lambda: Simplex("tsallis"), "potential 'tsallis' is not one of entropy, euclidean"),
+        (lambda: Simplex(lift="never"), "lift must be one of before, between, got 'never'"),
         (lambda: Softmax("lion"), "rule 'lion' is not one of adam, sgd"),
         (lambda: Simplex().default_lr(0), "at least 1 architecture step, got 0"),
     ],

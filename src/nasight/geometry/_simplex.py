@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from nasight.errors import RequestError
 from nasight.geometry._base import Geometry, Params
+from nasight.geometry._exponentiated import ExponentiatedGradient, check_lift
 from nasight.geometry._mirror import ENTROPY, MirrorDescent
 from nasight.geometry._potentials import Euclidean, Potential
 from nasight.spaces import Group
@@ -44,8 +45,9 @@ class Simplex(_Weights):
     potential : "entropy", "euclidean" or a `Potential` of your own.
     lr, steps, gradient : the published learning rate, the steps of the search that it is for, and the size of a
         gradient there; see `Geometry`.
-    floor : what a weight is lifted to after every step.
+    floor : what a weight is lifted to in every step.
     pull : how much of the relative entropy to uniform weights is added to what is minimized.
+    lift : with the entropy, when small weights are lifted; see `ExponentiatedGradient`.
     """
 
     potential: str | Potential = "entropy"
@@ -54,17 +56,21 @@ class Simplex(_Weights):
     floor: float = 1e-5
     gradient: float | None = 0.29
     pull: float = 0.0
+    lift: str = "before"
 
     def __post_init__(self) -> None:
         if not isinstance(self.potential, Potential) and self.potential not in POTENTIALS:
             raise RequestError(f"potential {self.potential!r} is not one of {', '.join(POTENTIALS)} nor a Potential")
+        check_lift(self.lift)
 
     def optimizer(self, params: Params, groups: Iterable[Group], *, lr: float, steps: int = 1) -> MirrorDescent:
-        """`MirrorDescent`; with the entropy its steps are those of `ExponentiatedGradient`."""
+        """`MirrorDescent`; with the entropy `ExponentiatedGradient`, which is one."""
         potential = self.potential if isinstance(self.potential, Potential) else POTENTIALS[self.potential]
         rows: list[dict[str, Any]] = [
             {"params": [params[g.name]], "name": g.name, "sizes": g.sizes if g.ragged else None} for g in groups
         ]
+        if potential == ENTROPY:
+            return ExponentiatedGradient(rows, lr, self.floor, self.pull, self.lift)
         return MirrorDescent(rows, lr, potential, self.floor, self.pull)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 import torch
@@ -11,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from nasight.compute import check_precision, choose_device
 from nasight.errors import RequestError
+from nasight.geometry import Simplex
 from nasight.reproducible import MOST_THREADS
 from nasight.runs import first_fault
 from nasight.searching._objectives import Objective
@@ -32,7 +34,7 @@ ALL = "all"
 ONLY_AS_PUBLISHED = ("imagenet",)
 """Presets that mean nothing where there is no protocol to follow."""
 
-EDITION = 5
+EDITION = 6
 """Counted up when a name comes to mean another computation, so that a run of before keeps what it meant."""
 FIRST_EDITION = {
     "objective": {"erm": "erm-joint", "erm-alternating": "erm"},
@@ -235,6 +237,14 @@ def _lengths(
         cosine = published["schedule_epochs"]
         found["schedule_epochs"] = cosine * epochs // whole if cosine >= whole else cosine
     return {key: value for key, value in found.items() if key not in given}
+
+
+def as_set(method: Method, settings: SearchSettings) -> Method:
+    """The row with its parts as the settings have them: those of an earlier edition as they were."""
+    geometry = method.geometry
+    if isinstance(geometry, Simplex) and settings.edition < 6:
+        geometry = replace(geometry, lift="between")
+    return replace(method, geometry=geometry)
 
 
 def read_settings(values: Mapping[str, Any]) -> SearchSettings:
