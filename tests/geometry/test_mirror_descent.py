@@ -97,6 +97,7 @@ def test_exponentiated_gradient_is_equation_8_of_gaea_with_the_floor_before_the_
         # 0.6 exp(0.2) = 0.732842, 0.39999 and 1e-5 exp(-0.3) = 7.4e-6, which becomes 1e-5: their sum is 1.132842.
         ("before", [0.646906, 0.353086, 8.827359e-6]),
         # 7.4e-6 / 1.132839 = 6.5e-6 becomes 1e-5; then the sum is 1.0000035.
+        ("after", [0.646907, 0.353086, 1e-5]),
         ("between", [0.646905, 0.353085, 9.999965e-6]),
     ],
 )

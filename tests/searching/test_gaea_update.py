@@ -42,3 +42,16 @@ def test_products_are_lifted_before_they_are_divided_but_in_searches_of_an_earli
     first, *_, last = moved(made, "operations", [0.5, 0.3, 0.19999, 1e-5], [-2.0, 0.0, 0.0, 3.0])
     assert first == pytest.approx(0.549834, rel=1e-5)
     assert last == pytest.approx(least, rel=1e-5)
+
+
+@pytest.mark.parametrize(("edition", "total"), [(6, 1.00000326), (5, 1.0)])
+def test_gaea_gdas_lifts_after_it_divides_and_does_not_divide_again(
+    engine: Callable[..., Engine], edition: int, total: float
+) -> None:
+    """Divided by their sum, the product of 1e-5 is 6.74e-6 (with the entropy term of 0.01), which becomes 1e-5."""
+    made = engine("gaea-gdas", edition=edition)
+    row = moved(made, "operations", [0.5, 0.3, 0.19999, 1e-5], [-2.0, 0.0, 0.0, 3.0])
+    assert sum(row) == pytest.approx(total, abs=2e-7)
+    assert row[-1] == pytest.approx(1e-5 / (1.00000326 if edition < 6 else 1), rel=1e-6)
+    # What a search shows, and draws from, is divided by its sum.
+    assert float(made.weights()["operations"].detach()[0].sum()) == pytest.approx(1.0, abs=2e-7)

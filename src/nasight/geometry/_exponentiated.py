@@ -13,7 +13,7 @@ from nasight.errors import RequestError
 from nasight.geometry._mirror import ENTROPY, MirrorDescent
 from nasight.geometry._potentials import least_alive
 
-LIFTS = ("before", "between")
+LIFTS = ("before", "after", "between")
 
 
 def check_lift(lift: str) -> None:
@@ -35,7 +35,8 @@ class ExponentiatedGradient(MirrorDescent):
     lr : learning rate.
     floor : what a weight is lifted to; 0 for nothing.
     pull : as in `MirrorDescent`.
-    lift : when small weights are lifted: "before" the division, or "between" two of them, as `MirrorDescent` does.
+    lift : when small weights are lifted: "before" the division (GAEA-DARTS's code), "after" it (GAEA-GDAS's code), so
+        that a row may sum to a little more than 1, or "between" two divisions, as `MirrorDescent` does.
 
     >>> import torch
     >>> theta = torch.full((1, 2), 0.5, requires_grad=True)
@@ -57,6 +58,8 @@ class ExponentiatedGradient(MirrorDescent):
         return {**super().__getstate__(), "lift": self.lift}
 
     def _row_step(self, x: Tensor, grad: Tensor, lr: float, floor: float) -> Tensor:
+        if self.lift == "after":
+            return ENTROPY.mirror_step(x, grad, lr).clamp(min=floor)
         if self.lift == "between" or not floor:
             return super()._row_step(x, grad, lr, floor)
         return _lifted_first(x, grad, lr, floor)

@@ -14,6 +14,7 @@ from nasight.geometry._base import Geometry, Params
 from nasight.geometry._exponentiated import ExponentiatedGradient, check_lift
 from nasight.geometry._mirror import ENTROPY, MirrorDescent
 from nasight.geometry._potentials import Euclidean, Potential
+from nasight.geometry._rows import map_rows
 from nasight.spaces import Group
 
 POTENTIALS: Mapping[str, Potential] = {"entropy": ENTROPY, "euclidean": Euclidean()}
@@ -30,7 +31,8 @@ class _Weights(Geometry):
 
     def log_weights(self, params: Params, groups: Iterable[Group]) -> dict[str, Tensor]:
         # The smallest float in place of 0: its logarithm and the gradient there are finite.
-        return {g.name: params[g.name].clamp(min=torch.finfo(params[g.name].dtype).tiny).log() for g in groups}
+        found = self.weights(params, groups := tuple(groups))
+        return {g.name: found[g.name].clamp(min=torch.finfo(found[g.name].dtype).tiny).log() for g in groups}
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,12 @@ class Simplex(_Weights):
             raise RequestError(f"potential {self.potential!r} is not one of {', '.join(POTENTIALS)} nor a Potential")
         check_lift(self.lift)
 
+    def weights(self, params: Params, groups: Iterable[Group]) -> dict[str, Tensor]:
+        if self.lift != "after":
+            return super().weights(params, groups)
+        # The parameters that were lifted last sum to a little more than 1.
+        return {g.name: map_rows(_divided, g.sizes if g.ragged else None, params[g.name]) for g in groups}
+
     def optimizer(self, params: Params, groups: Iterable[Group], *, lr: float, steps: int = 1) -> MirrorDescent:
         """`MirrorDescent`; with the entropy `ExponentiatedGradient`, which is one."""
         potential = self.potential if isinstance(self.potential, Potential) else POTENTIALS[self.potential]
@@ -72,6 +80,10 @@ class Simplex(_Weights):
         if potential == ENTROPY:
             return ExponentiatedGradient(rows, lr, self.floor, self.pull, self.lift)
         return MirrorDescent(rows, lr, potential, self.floor, self.pull)
+
+
+def _divided(x: Tensor) -> Tensor:
+    return x / x.sum(-1, keepdim=True)
 
 
 @dataclass(frozen=True)

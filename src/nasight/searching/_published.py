@@ -158,8 +158,6 @@ PUBLISHED: Mapping[tuple[str, str], Published] = {
         (
             "architecture rate: 0.1 in the paper, 0.01 in the released settings",
             "warm-up of 50 epochs and the entropy term of 0.01: in the released code, not in the paper",
-            "the released update divides a row by its sum and then lifts weights to 0.00001, so that a row may sum to "
-            "a little more than 1; here it is divided once more",
             "cosine: the released scheduler, left at its default, begins anew every 50 epochs at half the height; "
             "here it is laid over all 150",
             "the command that was run is not recorded",
