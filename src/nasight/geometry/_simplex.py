@@ -50,6 +50,7 @@ class Simplex(_Weights):
     floor : what a weight is lifted to in every step.
     pull : how much of the relative entropy to uniform weights is added to what is minimized.
     lift : with the entropy, when small weights are lifted; see `ExponentiatedGradient`.
+    edge_floor : what the weights of edges are lifted to; None: as all others.
     """
 
     potential: str | Potential = "entropy"
@@ -59,6 +60,7 @@ class Simplex(_Weights):
     gradient: float | None = 0.29
     pull: float = 0.0
     lift: str = "before"
+    edge_floor: float | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.potential, Potential) and self.potential not in POTENTIALS:
@@ -75,7 +77,13 @@ class Simplex(_Weights):
         """`MirrorDescent`; with the entropy `ExponentiatedGradient`, which is one."""
         potential = self.potential if isinstance(self.potential, Potential) else POTENTIALS[self.potential]
         rows: list[dict[str, Any]] = [
-            {"params": [params[g.name]], "name": g.name, "sizes": g.sizes if g.ragged else None} for g in groups
+            {
+                "params": [params[g.name]],
+                "name": g.name,
+                "sizes": g.sizes if g.ragged else None,
+                "floor": self.floor if g.exclusive or self.edge_floor is None else self.edge_floor,
+            }
+            for g in groups
         ]
         if potential == ENTROPY:
             return ExponentiatedGradient(rows, lr, self.floor, self.pull, self.lift)

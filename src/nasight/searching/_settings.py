@@ -80,6 +80,8 @@ class SearchSettings(BaseModel):
     """The largest norm of the gradient of the shared weights; None, in a protocol: any."""
     arch_lr: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     arch_clip: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    edge_floor: float | None = Field(default=None, ge=0, lt=1)
+    """What small weights of edges are lifted to in the mirror step, in a protocol; None: as those of operations."""
     weights_first: bool = False
     """Whether a step moves the shared weights before the architecture, where the two take turns."""
     partial: int | None = Field(default=None, ge=1)
@@ -240,10 +242,12 @@ def _lengths(
 
 
 def as_set(method: Method, settings: SearchSettings) -> Method:
-    """The row with its parts as the settings have them: those of an earlier edition as they were."""
+    """The row with its parts as the settings have them, and as they were in the edition of the search."""
     geometry = method.geometry
     if isinstance(geometry, Simplex) and settings.edition < 6:
         geometry = replace(geometry, lift="between")
+    if isinstance(geometry, Simplex) and settings.edge_floor is not None:
+        geometry = replace(geometry, edge_floor=settings.edge_floor)
     return replace(method, geometry=geometry)
 
 
