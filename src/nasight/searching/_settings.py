@@ -17,6 +17,7 @@ from nasight.reproducible import MOST_THREADS
 from nasight.runs import first_fault
 from nasight.searching._objectives import Objective
 from nasight.searching._published import PROTOCOLS, published_for, published_objective
+from nasight.searching._relaxations import HardGumbel
 from nasight.searching._units import read_count, read_milliseconds
 from nasight.searching.methods import Method
 from nasight.spaces import Space
@@ -82,6 +83,10 @@ class SearchSettings(BaseModel):
     arch_clip: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     edge_floor: float | None = Field(default=None, ge=0, lt=1)
     """What small weights of edges are lifted to in the mirror step, in a protocol; None: as those of operations."""
+    coldest: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """The temperature of the last epoch where operations are drawn, in a protocol; None: the method's own."""
+    noisy_edges: bool = False
+    """Whether the weights of edges have Gumbel noise too where operations are drawn, in a protocol."""
     weights_first: bool = False
     """Whether a step moves the shared weights before the architecture, where the two take turns."""
     partial: int | None = Field(default=None, ge=1)
@@ -243,12 +248,16 @@ def _lengths(
 
 def as_set(method: Method, settings: SearchSettings) -> Method:
     """The row with its parts as the settings have them, and as they were in the edition of the search."""
-    geometry = method.geometry
+    geometry, relaxation = method.geometry, method.relaxation
     if isinstance(geometry, Simplex) and settings.edition < 6:
         geometry = replace(geometry, lift="between")
     if isinstance(geometry, Simplex) and settings.edge_floor is not None:
         geometry = replace(geometry, edge_floor=settings.edge_floor)
-    return replace(method, geometry=geometry)
+    if isinstance(relaxation, HardGumbel):
+        coldest = relaxation.coldest if settings.coldest is None else settings.coldest
+        noisy = relaxation.noisy_edges or settings.noisy_edges
+        relaxation = replace(relaxation, coldest=coldest, noisy_edges=noisy)
+    return replace(method, geometry=geometry, relaxation=relaxation)
 
 
 def read_settings(values: Mapping[str, Any]) -> SearchSettings:
