@@ -87,6 +87,8 @@ class SearchSettings(BaseModel):
     """The temperature of the last epoch where operations are drawn, in a protocol; None: the method's own."""
     noisy_edges: bool = False
     """Whether the weights of edges have Gumbel noise too where operations are drawn, in a protocol."""
+    drop_path: float = Field(default=0.0, ge=0, lt=1)
+    """The probability with which a training pass drops all that an edge gives, image by image, in a protocol."""
     weights_first: bool = False
     """Whether a step moves the shared weights before the architecture, where the two take turns."""
     partial: int | None = Field(default=None, ge=1)
