@@ -101,6 +101,20 @@ def test_the_entropic_simplex_moves_as_exponentiated_gradient_does():
     assert params["operations"].min() < 1.1e-5
 
 
+def test_weights_whose_parameters_are_lifted_last_are_divided_by_the_sum_of_their_row():
+    geometry = Simplex(lift="after")
+    params = geometry.initial(GROUPS, generator())
+    optimizer = geometry.optimizer(params, GROUPS, lr=1.0)
+    for p in params.values():
+        p.grad = 40 * torch.randn(p.shape, generator=generator(1))
+    optimizer.step()
+    weights, logs = geometry.weights(params, GROUPS), geometry.log_weights(params, GROUPS)
+    assert float(params["operations"].detach().sum(-1).max()) == pytest.approx(1 + 2e-5, abs=1e-6)
+    for g in GROUPS:
+        assert all(math.isclose(row.sum().item(), 1, abs_tol=1e-6) for row in g.split(weights[g.name]))
+        torch.testing.assert_close(logs[g.name], weights[g.name].log())
+
+
 def test_a_potential_of_ones_own_is_a_geometry():
     class Half(NegativeEntropy):
         def mirror_step(self, x, grad, lr):
@@ -114,7 +128,7 @@ def test_a_potential_of_ones_own_is_a_geometry():
         assert isinstance(optimizer, MirrorDescent)
         optimizer.step()
         ours.append(params["edges"].detach())
-    assert torch.equal(*ours)
+    torch.testing.assert_close(*ours)
 
 
 def test_the_published_rates_hold_at_the_published_lengths_and_a_quarter_of_the_steps_doubles_them():
@@ -152,6 +166,7 @@ def test_fixed_weights_take_no_gradient_and_have_no_optimizer():
     ("make", "sentence"),
     [
         (lambda: Simplex("tsallis"), "potential 'tsallis' is not one of entropy, euclidean"),
+        (lambda: Simplex(lift="never"), "lift must be one of before, after, between, got 'never'"),
         (lambda: Softmax("lion"), "rule 'lion' is not one of adam, sgd"),
         (lambda: Simplex().default_lr(0), "at least 1 architecture step, got 0"),
     ],

@@ -73,25 +73,56 @@ def test_a_ragged_parameter_moves_as_its_rows_do_alone(sizes, seed, dtype, scale
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.integers(0, 2**31), st.integers(1, 9), st.sampled_from([0.01, 1.0, 30.0]), st.sampled_from([0.0, 1e-2]))
-def test_exponentiated_gradient_is_equation_8_of_gaea(seed, k, scale, floor):
-    theta, grad = draw(seed, 3, k, torch.float32, scale)
+@given(
+    st.integers(0, 2**31),
+    st.integers(1, 9),
+    st.sampled_from([0.01, 1.0, 30.0]),
+    st.sampled_from([0.0, 1e-5, 1e-2]),
+    st.sampled_from([-3.0, 0.0, 40.0]),
+)
+def test_exponentiated_gradient_is_equation_8_of_gaea_with_the_floor_before_the_division(
+    seed, k, scale, floor, constant
+):
+    theta, grad = draw(seed, 3, k, torch.float64, scale)
+    grad += constant
     result = moved(theta, grad, lambda p: ExponentiatedGradient(p, lr=0.7, floor=floor))
-    naive = theta.double().numpy() * np.exp(-0.7 * grad.double().numpy())
+    naive = np.maximum(theta.numpy() * np.exp(-0.7 * grad.numpy()), floor)
     naive /= naive.sum(-1, keepdims=True)
-    naive = np.maximum(naive, floor)
-    naive /= naive.sum(-1, keepdims=True)
-    np.testing.assert_allclose(result.numpy(), naive, rtol=1e-4, atol=1e-7)
+    np.testing.assert_allclose(result.numpy(), naive, rtol=1e-12)
 
 
-def test_flooring_before_the_division_differs_by_less_than_the_floor_at_the_steps_of_a_search():
-    theta, grad = draw(0, 200, 5, torch.float64, 1.0)
-    theta[:, 0] = 1e-5
-    theta /= theta.sum(-1, keepdim=True)
-    ours = moved(theta, grad, lambda p: ExponentiatedGradient(p, lr=0.1))
-    released = (theta * (-0.1 * grad).exp()).clamp(min=1e-5)
-    released /= released.sum(-1, keepdim=True)
-    assert 0 < (ours - released).abs().max() < 1e-5
+@pytest.mark.parametrize(
+    ("lift", "weights"),
+    [
+        # 0.6 exp(0.2) = 0.732842, 0.39999 and 1e-5 exp(-0.3) = 7.4e-6, which becomes 1e-5: their sum is 1.132842.
+        ("before", [0.646906, 0.353086, 8.827359e-6]),
+        # 7.4e-6 / 1.132839 = 6.5e-6 becomes 1e-5; then the sum is 1.0000035.
+        ("after", [0.646907, 0.353086, 1e-5]),
+        ("between", [0.646905, 0.353085, 9.999965e-6]),
+    ],
+)
+def test_a_step_by_hand_with_a_weight_that_is_lifted(lift, weights):
+    theta = torch.tensor([[0.6, 0.39999, 1e-5]], dtype=torch.float64)
+    grad = torch.tensor([[-2.0, 0.0, 3.0]], dtype=torch.float64)
+    result = moved(theta, grad, lambda p: ExponentiatedGradient(p, lr=0.1, lift=lift))
+    assert result[0, :2].tolist() == pytest.approx(weights[:2], abs=5e-7)
+    assert float(result[0, 2]) == pytest.approx(weights[2], rel=1e-6)
+
+
+@settings(deadline=None, max_examples=100)
+@given(TENSORS, st.sampled_from([0.0, -1e30, 1e38]), st.sampled_from([0.1, 30.0]))
+def test_no_finite_gradient_takes_exponentiated_gradient_off_the_simplex(tensors, constant, lr):
+    theta, grad = draw(**tensors)
+    result = moved(theta, grad + constant, lambda p: ExponentiatedGradient(p, lr))
+    assert (result.sum(-1) - 1).abs().max() < 1e-6
+    assert result.min() >= 0
+
+
+def test_a_weight_that_a_huge_step_made_zero_is_lifted_in_the_next_one():
+    theta, grad = torch.full((1, 2), 0.5), torch.tensor([[-1e4, 0.0]])
+    assert moved(theta, grad, lambda p: ExponentiatedGradient(p, lr=1.0)).tolist() == [[1.0, 0.0]]
+    back = moved(torch.tensor([[1.0, 0.0]]), torch.zeros(1, 2), lambda p: ExponentiatedGradient(p, lr=1.0))
+    assert float(back[0, 1]) == pytest.approx(1e-5 / (1 + 1e-5))
 
 
 def test_exponentiated_gradient_without_floor_is_the_softmax_of_the_summed_gradients():
@@ -107,9 +138,9 @@ def test_exponentiated_gradient_without_floor_is_the_softmax_of_the_summed_gradi
 
 @settings(deadline=None, max_examples=60)
 @given(TENSORS, st.sampled_from([-7.0, 0.5, 100.0]))
-def test_a_constant_added_to_the_gradient_changes_nothing(tensors, constant):
+def test_a_constant_added_to_the_gradient_changes_nothing_where_nothing_is_lifted(tensors, constant):
     theta, grad = draw(**{**tensors, "dtype": torch.float64, "scale": 1.0})
-    for make in (lambda p: ExponentiatedGradient(p, 1.0), lambda p: MirrorDescent(p, 1.0, Euclidean())):
+    for make in (lambda p: ExponentiatedGradient(p, 1.0, 0.0), lambda p: MirrorDescent(p, 1.0, Euclidean())):
         torch.testing.assert_close(moved(theta, grad + constant, make), moved(theta, grad, make))
 
 
@@ -187,10 +218,11 @@ def test_a_search_goes_on_from_a_saved_state_as_if_it_had_not_stopped(make):
     assert other.state[q] == {"step": 10}
 
 
-def test_a_copied_optimizer_keeps_its_potential():
+def test_a_copied_optimizer_keeps_its_potential_and_when_it_lifts():
     p = torch.full((1, 3), 1 / 3, requires_grad=True)
     for twin in (copy.deepcopy, lambda o: pickle.loads(pickle.dumps(o))):
         assert twin(MirrorDescent([p], 0.1, Euclidean())).potential == Euclidean()
+        assert twin(ExponentiatedGradient([p], 0.1, lift="between")).lift == "between"
 
 
 def test_a_closure_is_evaluated_with_gradients_and_its_loss_returned():

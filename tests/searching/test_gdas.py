@@ -7,7 +7,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from nasight.searching import METHODS, _relaxations
+from nasight.data import load as load_data
+from nasight.searching import METHODS, _relaxations, resolve
+from nasight.searching._engine import Engine
 from nasight.searching._relaxations import GumbelConstants, HardGumbel, StepContext, StraightThrough
 from nasight.searching._stages import Span
 from nasight.spaces import CONSTANTS, Group, load
@@ -161,3 +163,48 @@ def test_gaea_s_gdas_pulls_weights_to_uniform_ones() -> None:
     ]
     moved = [x * math.exp(-0.1 * g) for x, g in zip((0.5, 0.2, 0.3), pulled, strict=True)]
     assert theta.detach()[0].tolist() == pytest.approx([x / sum(moved) for x in moved], abs=1e-9)
+
+
+def one_shot(preset: str, **more: object) -> Engine:
+    """GDAS on NAS-Bench-1Shot1, before its first step."""
+    space, row = load("nasbench1shot1-1"), METHODS["gdas"]
+    found = resolve(row, space, data="digits", preset=preset, examples=200, batch_size=32, threads=1, **more)
+    return Engine(found, space, load_data("digits"), row)
+
+
+def temperature(made: Engine, epoch: int) -> float:
+    assert isinstance(made.relaxation, HardGumbel)
+    return made.relaxation.temperature(made._context(epoch, torch.Generator()))
+
+
+def test_on_nasbench1shot1_the_temperature_of_each_of_100_epochs_is_the_released_one() -> None:
+    made = one_shot("paper", size={"channels": 4, "cells": 1})
+    assert made.settings.epochs == 100
+    # automl/nasbench-1shot1@cb0f0ec, optimizers/gdas/train_search.py: 10, and after each epoch (1 - 10) / 100 more.
+    assert [temperature(made, e) for e in range(100)] == pytest.approx([10 - 0.09 * e for e in range(100)])
+    assert temperature(made, 99) == pytest.approx(1.09)
+    # Other presets take the temperature of the row, which is NAS-Bench-201's.
+    assert temperature(one_shot("tiny", epochs=100), 99) == pytest.approx(0.1)
+
+
+def test_under_the_preset_paper_weights_of_inputs_have_noise_there_and_elsewhere_none() -> None:
+    theta = {"operations": torch.full((4, 3), 1 / 3), "inputs": torch.tensor([0.5, 0.3, 0.2, *[0.25] * 4, *[0.2] * 5])}
+    logs = {name: rows.log() for name, rows in theta.items()}
+    for preset, noisy in (("paper", True), ("tiny", False)):
+        made = one_shot(preset, size={"channels": 4, "cells": 1})
+        at = made._context(0, torch.Generator().manual_seed(0))
+        rows = made.groups[1].split(made.relaxation.weights(theta, logs, at)["inputs"])
+        assert [float(row.sum()) for row in rows] == pytest.approx([1.0] * 3)
+        assert (rows[0].tolist() == pytest.approx([0.5, 0.3, 0.2])) is not noisy
+
+
+def test_noisy_weights_of_edges_are_the_softmax_of_logarithms_and_noise_over_the_temperature(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_relaxations, "gumbel", lambda like, generator: torch.tensor([0.3, 0.5]))
+    group = Group("inputs", ("node",), (("0", "1"),), exclusive=False)
+    theta = {"inputs": torch.tensor([[0.8, 0.2]])}
+    at = StepContext(load("nasbench1shot1-1"), (group,), 0.0, torch.Generator())
+    found = HardGumbel(hottest=2.0, noisy_edges=True).weights(theta, {"inputs": theta["inputs"].log()}, at)["inputs"]
+    # 1 / (1 + exp((log 0.2 + 0.5 - log 0.8 - 0.3) / 2))
+    assert found[0].tolist() == pytest.approx([0.644087, 0.355913], abs=1e-6)

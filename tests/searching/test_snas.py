@@ -5,10 +5,12 @@ from dataclasses import dataclass
 import pytest
 import torch
 
+from nasight.data import load as load_data
+from nasight.searching import METHODS, resolve
 from nasight.searching._engine import Engine
 from nasight.searching._relaxations import Concrete, StepContext, concrete
 from nasight.searching._stages import spans
-from nasight.spaces import load
+from nasight.spaces import Dropout, load
 
 SPACE = load("nasbench201", none=False)
 
@@ -79,3 +81,18 @@ def test_weights_are_soft_at_first_and_nearly_one_architecture_at_the_end() -> N
 
     assert largest(0.0) < 0.75
     assert largest(1.0) > 0.97
+
+
+def test_under_the_preset_paper_a_step_drops_edges_with_probability_0_3() -> None:
+    space, row = load("darts"), METHODS["snas"]
+    size, losses = {"channels": 4, "cells": 3}, dict[str, torch.Tensor]()
+    for preset, p in (("paper", 0.3), ("tiny", 0.0)):
+        found = resolve(row, space, data="digits", preset=preset, size=size, examples=64, batch_size=8, threads=1)
+        assert found.drop_path == p
+        made = Engine(found, space, load_data("digits"), row)
+        x, y = made.loaders["weights"].batch(3, 1)
+        weights = made.relaxed(3, generator=made.generator("relaxation", "weights", 3, 1), learn=True)
+        drop = Dropout(p, made.generator("drop path", "weights", 3, 1)) if p else None
+        by_hand = torch.nn.functional.cross_entropy(made.supernet(x, weights, drop_path=drop), y)
+        losses[preset] = made.step(3, 1, learns=True).loss("weights", learn=True, record=False)
+        assert torch.equal(losses[preset], by_hand)

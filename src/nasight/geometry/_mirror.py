@@ -118,13 +118,17 @@ class MirrorDescent(Optimizer):
         def rows(x: Tensor, grad: Tensor) -> Tensor:
             if pull:
                 grad = grad + pull * (1 + (x.clamp(min=torch.finfo(x.dtype).tiny) * x.shape[-1]).log())
-            u = self.potential.mirror_step(x, grad, group["lr"]).clamp(min=group["floor"])
-            return u / u.sum(-1, keepdim=True)
+            return self._row_step(x, grad, group["lr"], group["floor"])
 
         value = map_rows(rows, group["sizes"], p, grad)
         if near and not value.isfinite().all():
             raise RunError(f"the step of {_name(p, group)} by {self.potential!r} is not finite; none moved")
         return value
+
+    def _row_step(self, x: Tensor, grad: Tensor, lr: float, floor: float) -> Tensor:
+        """Rows (..., k) after one step."""
+        u = self.potential.mirror_step(x, grad, lr).clamp(min=floor)
+        return u / u.sum(-1, keepdim=True)
 
 
 def _check_group(group: dict[str, Any]) -> None:

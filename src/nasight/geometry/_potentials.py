@@ -36,7 +36,7 @@ class Potential(ABC):
         exceeds 1/k, and h'(1), where one element is 1: a bracket that does not depend on the gradient.
         """
         slope = self.gradient(x)
-        y = torch.where(slope.isfinite(), slope - lr * _shifted(grad, slope.isfinite()), slope)
+        y = torch.where(slope.isfinite(), slope - lr * (grad - least_alive(grad, slope.isfinite())), slope)
         y = y - y.amax(-1, keepdim=True)
         at_zero, low, high = (
             torch.full_like(y[..., :1], float(end))
@@ -66,7 +66,7 @@ class NegativeEntropy(Potential):
     def mirror_step(self, x: Tensor, grad: Tensor, lr: float) -> Tensor:
         """x * exp(-lr * grad), divided by its sum; in logarithms, so that no gradient overflows."""
         alive = x > 0
-        logits = torch.where(alive, x.log() - lr * _shifted(grad, alive), -math.inf)
+        logits = torch.where(alive, x.log() - lr * (grad - least_alive(grad, alive)), -math.inf)
         return logits.softmax(-1)
 
 
@@ -120,6 +120,9 @@ def bregman(potential: Potential, x: Tensor, y: Tensor) -> Tensor:
     return potential.value(x) - potential.value(y) - slope.sum(-1)
 
 
-def _shifted(grad: Tensor, alive: Tensor) -> Tensor:
-    """The gradient less its smallest element among the live ones of a row: no step on the simplex sees a constant."""
-    return grad - torch.where(alive, grad, math.inf).amin(-1, keepdim=True)
+def least_alive(grad: Tensor, alive: Tensor) -> Tensor:
+    """The smallest element of the gradient among the live ones of a row: (..., k) -> (..., 1).
+
+    Taken off the gradient it changes nothing, since no step on the simplex sees a constant.
+    """
+    return torch.where(alive, grad, math.inf).amin(-1, keepdim=True)

@@ -23,7 +23,7 @@ from nasight.reproducible import generator_for, seeded
 from nasight.searching._engine_step import EngineStep
 from nasight.searching._questions import Policy, Questions
 from nasight.searching._relaxations import StepContext
-from nasight.searching._settings import SearchSettings
+from nasight.searching._settings import SearchSettings, as_set
 from nasight.searching._stages import Options, Reduced, spans, strongest
 from nasight.searching._streams import STREAMS, Streams
 from nasight.searching._tally import Tally, Watch
@@ -46,7 +46,8 @@ class Engine:
         own: OwnParts | None = None,
         ranks: Ranks = ALONE,
     ) -> None:
-        self.settings, self.space, self.method, self.own = settings, space, method, own or OwnParts()
+        self.settings, self.space, self.own = settings, space, own or OwnParts()
+        self.method = as_set(method, settings)
         self.ranks, self.slices = ranks, Slices(settings.slices, ranks)
         self.objective = self.method.objective(settings.objective)
         self.relaxation = self.method.relaxation

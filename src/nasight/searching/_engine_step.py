@@ -222,11 +222,15 @@ class EngineStep:
             yield part, *self._batch(stream, None if self._engine.slices.whole else part.rows)
 
     def _dropout(self, stream: str, number: int) -> dict[str, Dropout]:
-        """An argument of the supernet, and only where there is a dropout: not every space knows it."""
-        keys = () if self._engine.slices.whole else (number,)
-        generator = self._engine.generator("skip dropout", stream, self.epoch, self.index, *keys)
-        dropout = self._engine.skip_dropout(self.epoch, generator=generator)
-        return {} if dropout is None else {"skip_dropout": dropout}
+        """Arguments of the supernet, and only where there is a dropout: not every space knows it."""
+        engine, keys = self._engine, () if self._engine.slices.whole else (number,)
+        generator = engine.generator("skip dropout", stream, self.epoch, self.index, *keys)
+        dropout = engine.skip_dropout(self.epoch, generator=generator)
+        found = {} if dropout is None else {"skip_dropout": dropout}
+        if p := engine.settings.drop_path:
+            chance = engine.generator("drop path", stream, self.epoch, self.index, *keys)
+            found["drop_path"] = Dropout(p, chance)
+        return found
 
     def _chance(self, stream: str, draw: int = 0) -> torch.Generator:
         again = (draw,) if draw else ()

@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import torch
@@ -108,12 +109,14 @@ def _row_by_row(
     log_theta: Mapping[str, Tensor],
     context: StepContext,
     draw: Callable[[Tensor], Tensor],
+    edges: Callable[[Tensor], Tensor] | None = None,
 ) -> dict[str, Tensor]:
-    """The weights that `draw` makes of the logarithms of each decision; those of the edges as they are."""
+    """The weights that `draw` makes of the logarithms of each decision, and `edges` of those of edges; None: as is."""
     drawn = dict(theta)
     for group in context.groups:
-        if group.exclusive:
-            drawn[group.name] = group.join([draw(row) for row in group.split(log_theta[group.name])])
+        make = draw if group.exclusive else edges
+        if make is not None:
+            drawn[group.name] = group.join([make(row) for row in group.split(log_theta[group.name])])
     return drawn
 
 
@@ -130,12 +133,15 @@ class HardGumbel(Relaxation):
     sampled: ClassVar[bool] = True
     hottest: float = 10.0
     coldest: float = 0.1
+    noisy_edges: bool = False
+    """Whether the weights of edges have Gumbel noise and a temperature too; nothing of them is rounded."""
 
     def weights(
         self, theta: Mapping[str, Tensor], log_theta: Mapping[str, Tensor], context: StepContext
     ) -> dict[str, Tensor]:
-        tau = self.temperature(context)
-        return _row_by_row(theta, log_theta, context, lambda row: self._row(row, tau, context.generator))
+        tau, chance = self.temperature(context), context.generator
+        noisy = partial(concrete, tau=tau, generator=chance) if self.noisy_edges else None
+        return _row_by_row(theta, log_theta, context, lambda row: self._row(row, tau, chance), noisy)
 
     def temperature(self, context: StepContext) -> float:
         """tau of this epoch. It stays in warm-up, and after one it does not reach `coldest` (GAEA's released code)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 import torch
@@ -11,10 +12,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from nasight.compute import check_precision, choose_device
 from nasight.errors import RequestError
+from nasight.geometry import Simplex
 from nasight.reproducible import MOST_THREADS
 from nasight.runs import first_fault
 from nasight.searching._objectives import Objective
 from nasight.searching._published import PROTOCOLS, published_for, published_objective
+from nasight.searching._relaxations import HardGumbel
 from nasight.searching._units import read_count, read_milliseconds
 from nasight.searching.methods import Method
 from nasight.spaces import Space
@@ -32,7 +35,7 @@ ALL = "all"
 ONLY_AS_PUBLISHED = ("imagenet",)
 """Presets that mean nothing where there is no protocol to follow."""
 
-EDITION = 5
+EDITION = 6
 """Counted up when a name comes to mean another computation, so that a run of before keeps what it meant."""
 FIRST_EDITION = {
     "objective": {"erm": "erm-joint", "erm-alternating": "erm"},
@@ -78,6 +81,14 @@ class SearchSettings(BaseModel):
     """The largest norm of the gradient of the shared weights; None, in a protocol: any."""
     arch_lr: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     arch_clip: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    edge_floor: float | None = Field(default=None, ge=0, lt=1)
+    """What small weights of edges are lifted to in the mirror step, in a protocol; None: as those of operations."""
+    coldest: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """The temperature of the last epoch where operations are drawn, in a protocol; None: the method's own."""
+    noisy_edges: bool = False
+    """Whether the weights of edges have Gumbel noise too where operations are drawn, in a protocol."""
+    drop_path: float = Field(default=0.0, ge=0, lt=1)
+    """The probability with which a training pass drops all that an edge gives, image by image, in a protocol."""
     weights_first: bool = False
     """Whether a step moves the shared weights before the architecture, where the two take turns."""
     partial: int | None = Field(default=None, ge=1)
@@ -235,6 +246,20 @@ def _lengths(
         cosine = published["schedule_epochs"]
         found["schedule_epochs"] = cosine * epochs // whole if cosine >= whole else cosine
     return {key: value for key, value in found.items() if key not in given}
+
+
+def as_set(method: Method, settings: SearchSettings) -> Method:
+    """The row with its parts as the settings have them, and as they were in the edition of the search."""
+    geometry, relaxation = method.geometry, method.relaxation
+    if isinstance(geometry, Simplex) and settings.edition < 6:
+        geometry = replace(geometry, lift="between")
+    if isinstance(geometry, Simplex) and settings.edge_floor is not None:
+        geometry = replace(geometry, edge_floor=settings.edge_floor)
+    if isinstance(relaxation, HardGumbel):
+        coldest = relaxation.coldest if settings.coldest is None else settings.coldest
+        noisy = relaxation.noisy_edges or settings.noisy_edges
+        relaxation = replace(relaxation, coldest=coldest, noisy_edges=noisy)
+    return replace(method, geometry=geometry, relaxation=relaxation)
 
 
 def read_settings(values: Mapping[str, Any]) -> SearchSettings:

@@ -164,7 +164,7 @@ SETN = Method(
 )
 XNAS_BOUND = 1.0
 # 150 epochs of 25,000 images in batches of 64.
-GDAS_MIRROR = Simplex(steps=58_650, gradient=0.0235)
+GDAS_MIRROR = Simplex(steps=58_650, gradient=0.0235, lift="after")
 
 ROWS = (
     DARTS,

@@ -1,9 +1,10 @@
-"""Dropout behind skip connections, drawn from a generator."""
+"""Dropout behind skip connections and of whole edges, drawn from a generator."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import torch
 from torch import Tensor
@@ -11,7 +12,8 @@ from torch import Tensor
 from nasight.errors import RequestError
 
 Masks = Mapping[int, Tensor]
-"""Edge -> what its skip connection is multiplied by."""
+"""Edge -> what its skip connection, or all that it gives, is multiplied by."""
+NO_MASKS: Masks = MappingProxyType({})
 
 
 def drawing(like: Tensor, *shape: int) -> Tensor:
@@ -43,3 +45,9 @@ class Dropout:
         # Drawn where the generator is, so that all devices drop the same numbers.
         drawn = {e: drawing(like, b, h, w, c).uniform_(generator=self.generator).lt_(keep).div_(keep) for e in edges}
         return {e: mask.to(like, non_blocking=True).permute(0, 3, 1, 2) for e, mask in drawn.items()}
+
+    def paths(self, edges: int, like: Tensor) -> dict[int, Tensor]:
+        """For each of so many edges a number for every image of `like`, zero or 1 / (1 - p): (b, 1, 1, 1)."""
+        keep = 1 - self.p
+        drawn = drawing(like, edges, len(like), 1, 1, 1).uniform_(generator=self.generator).lt_(keep).div_(keep)
+        return dict(enumerate(drawn.to(like, non_blocking=True)))

@@ -32,7 +32,8 @@ class Supernet(nn.Module, ABC):
     of the weights is asked for; `skip_zeros=True` says that the caller's estimator wants it so.
 
     With `skip_dropout` the numbers behind skip connections that keep the size of the image are dropped at random, in
-    training mode alone (P-DARTS). Not every space has it: see `Space.skip_dropout`.
+    training mode alone (P-DARTS). Not every space has it: see `Space.skip_dropout`. With `drop_path` all that an edge
+    gives is dropped at random, image by image, in training mode alone (SNAS); the DARTS space alone has it.
 
     Weights may come from the CPU while the network is on a device: see `Placed`.
 
@@ -61,14 +62,19 @@ class Supernet(nn.Module, ABC):
         *,
         skip_zeros: bool | None = None,
         skip_dropout: Dropout | None = None,
+        drop_path: Dropout | None = None,
     ) -> Tensor:
         self._check(weights)
         weights = placed(weights, x.device)
         if skip_zeros is None:
             skip_zeros = not (torch.is_grad_enabled() and any(w.requires_grad for w in weights.values()))
-        if skip_dropout is None or not self.training:
-            return self._logits(x, weights, skip_zeros)
-        return self._dropped_logits(x, weights, skip_zeros, skip_dropout)
+        if skip_dropout is not None and drop_path is not None:
+            raise RequestError("a pass has dropout behind skip connections or drops whole edges, not both")
+        if skip_dropout is not None and self.training:
+            return self._dropped_logits(x, weights, skip_zeros, skip_dropout)
+        if drop_path is not None and self.training:
+            return self._thinned_logits(x, weights, skip_zeros, drop_path)
+        return self._logits(x, weights, skip_zeros)
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
         """Take the shared weights of a checkpoint; a `RequestError` where they are of another supernet."""
@@ -106,6 +112,10 @@ class Supernet(nn.Module, ABC):
     ) -> Tensor:
         """The pass with dropout behind skip connections, for spaces that say that they have it."""
         raise RequestError("this supernet has no dropout behind skip connections")
+
+    def _thinned_logits(self, x: Tensor, weights: Mapping[str, Tensor], skip_zeros: bool, drop_path: Dropout) -> Tensor:
+        """The pass in which whole edges are dropped, image by image."""
+        raise RequestError("this supernet does not drop whole edges: the space 'darts' does")
 
     def _check(self, weights: Mapping[str, Tensor]) -> None:
         for group in self.groups:

@@ -52,10 +52,24 @@ class DartsSupernet(Supernet):
         self.head = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(last, classes))
 
     def _logits(self, x: Tensor, weights: Mapping[str, Tensor], skip_zeros: bool) -> Tensor:
-        return self._dropped_logits(x, weights, skip_zeros, None)
+        return self._passed(x, weights, skip_zeros)
 
     def _dropped_logits(
         self, x: Tensor, weights: Mapping[str, Tensor], skip_zeros: bool, dropout: Dropout | None
+    ) -> Tensor:
+        return self._passed(x, weights, skip_zeros, dropout=dropout)
+
+    def _thinned_logits(self, x: Tensor, weights: Mapping[str, Tensor], skip_zeros: bool, drop_path: Dropout) -> Tensor:
+        return self._passed(x, weights, skip_zeros, drop_path=drop_path)
+
+    def _passed(
+        self,
+        x: Tensor,
+        weights: Mapping[str, Tensor],
+        skip_zeros: bool,
+        *,
+        dropout: Dropout | None = None,
+        drop_path: Dropout | None = None,
     ) -> Tensor:
         given = {kind: _given(weights, kind, self.operations, skip_zeros) for kind in ("normal", "reduce")}
         evaluate = self._cell(MixedCell.plain, fast_cell, weights, skip_zeros)
@@ -68,7 +82,8 @@ class DartsSupernet(Supernet):
             nodes = [cell.inputs[0](before), cell.inputs[1](last)]
             kind = given["reduce" if cell.reduce else "normal"]
             masks = {} if dropout is None else dropout.masks(cell.skip_edges(kind[2]), cell.image_of(nodes))
-            before, last = last, evaluate(cell, nodes, *kind, masks)
+            paths = {} if drop_path is None else drop_path.paths(len(EDGES), nodes[0])
+            before, last = last, evaluate(cell, nodes, *kind, masks, paths)
         out: Tensor = self.head(last)
         return out
 

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nasight.spaces._blocks import ReluConvNorm
-from nasight.spaces._dropout import Masks
+from nasight.spaces._dropout import NO_MASKS, Masks
 from nasight.spaces.darts._network import FactorizedReduce, grids
 from nasight.spaces.darts._text import EDGES, INPUTS, NODES
 from nasight.spaces.fast._mix import shuffle
@@ -37,7 +37,8 @@ class MixedCell(nn.Module):
     side), `pointwise[name]` those of its 1x1 convolutions, (repeats, edges, channels, channels). In a reduction
     cell, `skips` (edges from the inputs, channels, channels) holds those of the factorized skip connections.
     With `partial` = K, a K-th of the channels goes through the operations, the others pass by, and a channel
-    shuffle mixes the two (PC-DARTS). The skip connection of an edge in `masks` is multiplied by its mask (P-DARTS).
+    shuffle mixes the two (PC-DARTS). The skip connection of an edge in `masks` is multiplied by its mask (P-DARTS), all
+    that an edge in `paths` gives by its path (SNAS).
     """
 
     def __init__(
@@ -79,11 +80,21 @@ class MixedCell(nn.Module):
         """The edges with a skip connection that is the identity; one that halves the image is a convolution."""
         return [e for e, (source, _) in enumerate(EDGES) if "skip_connect" in active[e] and self.stride(source) == 1]
 
-    def plain(self, nodes: list[Tensor], weights: Tensor, shares: Tensor, active: Active, masks: Masks) -> Tensor:
+    def plain(
+        self,
+        nodes: list[Tensor],
+        weights: Tensor,
+        shares: Tensor,
+        active: Active,
+        masks: Masks,
+        paths: Masks = NO_MASKS,
+    ) -> Tensor:
         """Edge by edge, operation by operation."""
         for target in range(INPUTS, NODES):
-            edges = zip(INTO[target], nodes, strict=True)
-            nodes = [*nodes, torch.stack([self._edge(e, x, weights, shares, active, masks) for e, x in edges]).sum(0)]
+            given = {
+                e: self._edge(e, x, weights, shares, active, masks) for e, x in zip(INTO[target], nodes, strict=True)
+            }
+            nodes = [*nodes, torch.stack([x * paths[e] if e in paths else x for e, x in given.items()]).sum(0)]
         return torch.cat(nodes[INPUTS:], 1)
 
     def _edge(self, e: int, x: Tensor, weights: Tensor, shares: Tensor, active: Active, masks: Masks) -> Tensor:

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nasight.spaces._dropout import Masks
+from nasight.spaces._dropout import NO_MASKS, Masks
 from nasight.spaces._placed import index
 from nasight.spaces.darts._network import grids
 from nasight.spaces.darts._supernet_cell import CONVOLUTIONS, INTO, OUT_OF, STRIDED, Active, MixedCell, pass_by
@@ -17,10 +17,16 @@ from nasight.spaces.fast._mix import images, rows, shuffle, weighted_sum
 
 
 def fast_cell(
-    cell: MixedCell, nodes: list[Tensor], weights: Tensor, shares: Tensor, active: Active, masks: Masks
+    cell: MixedCell,
+    nodes: list[Tensor],
+    weights: Tensor,
+    shares: Tensor,
+    active: Active,
+    masks: Masks,
+    paths: Masks = NO_MASKS,
 ) -> Tensor:
     """The value of `cell.plain` with the same arguments."""
-    return _Pass(cell, nodes, weights, shares, active, masks).output()
+    return _Pass(cell, nodes, weights, shares, active, masks, paths).output()
 
 
 class _Pass:
@@ -30,9 +36,17 @@ class _Pass:
     """
 
     def __init__(
-        self, cell: MixedCell, nodes: list[Tensor], weights: Tensor, shares: Tensor, active: Active, masks: Masks
+        self,
+        cell: MixedCell,
+        nodes: list[Tensor],
+        weights: Tensor,
+        shares: Tensor,
+        active: Active,
+        masks: Masks,
+        paths: Masks,
     ) -> None:
-        self.cell, self.weights, self.shares, self.active, self.masks = cell, weights, shares, active, masks
+        self.cell, self.weights, self.shares, self.active = cell, weights, shares, active
+        self.masks, self.paths = masks, paths
         self.column = {name: o for o, name in enumerate(cell.operations)}
         self.nodes = nodes
         # For each node what enters it: (edge, operation, rows), to be weighed alone or after a pointwise kernel.
@@ -95,14 +109,26 @@ class _Pass:
                     folded.append((e, name, rows(out)))
 
     def _enter(self, target: int) -> Tensor:
-        """The sum of all that enters a node."""
-        ready, cell = self.ready[target], self.cell
+        """The sum of all that enters a node; one edge after the other where they are dropped on their own."""
+        edges, parts = INTO[target], self.cell.partial
+        if self.paths:
+            first, *others = (self._given(target, (e,)) * self.paths[e] for e in edges)
+            out = sum(others, first)
+        else:
+            out = self._given(target, edges)
+        return out if parts == 1 else shuffle(out, parts).contiguous(memory_format=torch.channels_last)
+
+    def _given(self, target: int, edges: tuple[int, ...]) -> Tensor:
+        """The sum of what these edges give to a node, as images whose channels are not yet shuffled."""
+        cell = self.cell
+        ready = [part for part in self.ready[target] if part[0] in edges]
+        folded = [part for part in self.folded[target] if part[0] in edges]
         if ready:
             mixed = weighted_sum([], self._weights(ready), [x for _, _, x in ready])
         else:
             mixed = rows(torch.zeros_like(self.like[:, : cell.active]))
-        skips = [part for part in self.folded[target] if part[1] == "skip_connect"]
-        others = [part for part in self.folded[target] if part[1] != "skip_connect"]
+        skips = [part for part in folded if part[1] == "skip_connect"]
+        others = [part for part in folded if part[1] != "skip_connect"]
         if skips:
             kernel = self._grid_kernel(cell.skips[index((STRIDED.index(e) for e, _, _ in skips), cell.skips)])
             mixed = add_normalized(mixed, self._weights(skips), kernel, [x for _, _, x in skips])
@@ -110,10 +136,9 @@ class _Pass:
             kernel = torch.stack([self.pointwise[name][-1][e] for e, name, _ in others])
             mixed = add_normalized(mixed, self._weights(others), kernel, [x for _, _, x in others])
         if cell.partial > 1:
-            past = weighted_sum([], self.shares[index(INTO[target], self.shares)], self.past[target])
-            mixed = torch.cat([mixed, past], 1)
-        out = images(mixed, self.like)
-        return out if cell.partial == 1 else shuffle(out, cell.partial).contiguous(memory_format=torch.channels_last)
+            passed = [x for e, x in zip(INTO[target], self.past[target], strict=True) if e in edges]
+            mixed = torch.cat([mixed, weighted_sum([], self.shares[index(edges, self.shares)], passed)], 1)
+        return images(mixed, self.like)
 
     def _weights(self, parts: list[tuple[int, str, Tensor]]) -> Tensor:
         edges = index((e for e, _, _ in parts), self.weights)
