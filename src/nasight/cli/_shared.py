@@ -75,7 +75,11 @@ Resolution = Annotated[
 ]
 Fit = Annotated[
     str | None,
-    option("How photos of other proportions are brought to size: crop (default), pad or stretch.", group=SIZE),
+    option(
+        "How photos of other proportions are brought to size: crop (default), inner (crop, tested on the middle 7/8), "
+        "pad or stretch.",
+        group=SIZE,
+    ),
 ]
 Strict = Annotated[bool, choice("Refuse photos that cannot be read (else a few are left out).", "--strict", group=WHAT)]
 NoAugment = Annotated[bool, choice("No random changes of images: --augment none.", "--no-augment", group=LEARNING)]
