@@ -97,7 +97,8 @@ def read_data(
 ) -> Any:
     """The data set, where the command line says how it is read; else its name, for what loads it later.
 
-    Photos then have `pixels` per side and are mirrored, where nothing else is said; see `nasight.data.load_at`.
+    Photos then have `pixels` per side and the random changes of published searches, where nothing else is said; see
+    `nasight.data.load_at`.
     """
     if data is None or (resolution is None and fit is None and not strict):
         return data

@@ -39,8 +39,8 @@ LIFTED = (
 LIFTED_ALL = LIFTED.replace("weights of operations", "weights")
 EDGES = "the released code lifts no small weight of an edge; here all weights are lifted to 0.00001"
 CROPS = (
-    "photos of a folder are brought to 224 pixels once (their middle) and mirrored at random, other data stay as they "
-    "are; the released code crops 8 to 100 % of the area at random, to 224 pixels, and mirrors"
+    "random crops of 8 to 100 % of the area are taken from photos of a folder that were brought to 224 pixels once "
+    "(their middle), in the released code from the whole photo at its full size; other data stay as they are"
 )
 # What "medium" has at other presets too.
 ARCHITECTURE_FIRST = {"weights_first": False}
