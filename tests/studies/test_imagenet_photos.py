@@ -13,12 +13,13 @@ from PIL import Image
 
 import nasight
 from command import run as command
-from nasight.data import Augment, Dataset, SentData, clear_cache, load, load_at
+from nasight.data import Augment, Dataset, SentData, clear_cache, input_record, load, load_at, prepare
 from nasight.runs import DataRecord, RunFolder
 from nasight.searching import Progress, Run
 from nasight.spaces import Space
 from nasight.spaces import load as load_space
 from nasight.studies import trainable
+from nasight.studies._model_card import Images
 from nasight.studies.finding._find import data_and_space
 from nasight.training._train import make_job
 
@@ -127,6 +128,7 @@ def test_photos_that_judge_are_the_middle_224_of_256_pixels(tmp_path: Path) -> N
     data = load_at(224, tmp_path, training=True)
     assert data.test_x is not None
     assert np.array_equal(data.test_x[0].numpy(), pixels[16:240, 48:272].transpose(2, 0, 1))
+    assert Images(**input_record(prepare(data))["images"]).fit == "inner", "and so are new ones"
     whole = Image.fromarray(pixels[:, 32:288]).resize((224, 224), Image.Resampling.BILINEAR)
     away = data.train_x[0, :, 1:-1, 1:-1].int().numpy() - np.array(whole).transpose(2, 0, 1)[:, 1:-1, 1:-1].astype(int)
     assert abs(away).max() <= 1, "but for the edge, where pixels beside the middle count"

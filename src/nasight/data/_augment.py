@@ -90,7 +90,7 @@ def read_augment(text: str, inputs: tuple[int, ...]) -> Augment | None:
         if value is None:
             raise RequestError(
                 f"augment must be none, or some of shift, flip, cutout, crop and jitter, such as shift,flip, shift=4 "
-                f"(pixels, fewer than {side}) or crop=0.08 (up to 1), got {text!r}"
+                f"(pixels, fewer than {side}), or crop=0.08 and jitter=0.4 (above 0, at most 1), got {text!r}"
             )
         found[name] = value
     if found["jitter"]:
