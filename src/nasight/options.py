@@ -57,7 +57,7 @@ WHAT, LENGTH, SIZE, LEARNING = "What", "How long", "How large", "How it learns"
 LIMITS, MACHINE, OUTPUT = "Limits", "Machine", "Output"
 GROUPS = (WHAT, LENGTH, SIZE, LEARNING, LIMITS, MACHINE, OUTPUT)
 """Groups of settings, in the order in which a help text shows them."""
-AUGMENT = "Random changes of images: none, or some of shift,flip,cutout"
+AUGMENT = "Random changes of images: none, or some of shift,flip,cutout,crop,jitter"
 DEVICE = "auto, cpu, cuda, cuda:N or mps (default: auto, the best there is)."
 SEED = "Everything random follows from it."
 

@@ -66,7 +66,7 @@ def test_images_of_unknown_origin_are_not_changed_and_that_is_said_and_kept(
     out = tmp_path / "run"
     assert run("search", "--data", str(tmp_path / "my.npz"), *TINY, "--out", str(out)) == 0
     said = capsys.readouterr().err
-    assert "random changes of images: none; --augment shift,flip,cutout says which keep the class" in said
+    assert "random changes of images: none; --augment shift,flip,cutout,crop,jitter says which keep the class" in said
     assert Run(out).result["augmentation"] == "none"
     assert run("search", "--data", "digits", *TINY, "--examples", "60", "--out", str(tmp_path / "d")) == 0
     assert "random changes of images: shift=1\n" in capsys.readouterr().err

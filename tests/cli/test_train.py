@@ -102,7 +102,7 @@ def test_an_unfinished_search_has_nothing_to_train(search: Path) -> None:
 
 
 def test_other_words_for_random_changes_are_another_training_with_a_folder_of_its_own(search: Path) -> None:
-    asked = [(), ("--augment", "shift"), ("--augment", "shift,flip"), ("--augment", "shift")]
+    asked = [(), ("--augment", "shift"), ("--augment", "crop,flip,jitter"), ("--augment", "shift")]
     found = [
         json.loads(run(str(search), "--examples", "60", "--seeds", "1", "--json", *words, *TINY)[0]) for words in asked
     ]

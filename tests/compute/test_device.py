@@ -103,6 +103,21 @@ def test_a_device_that_is_too_small_for_the_data_gets_the_same_batches_one_by_on
                 assert torch.equal(two.cpu(), wanted)
 
 
+@pytest.mark.parametrize("channels", [1, 3])
+def test_random_crops_and_colors_on_a_device_without_float64_are_those_of_the_cpu_without_a_wait(channels: int) -> None:
+    pixels = torch.randint(0, 256, (24, channels, 9, 11), generator=torch.Generator().manual_seed(0)).to(torch.uint8)
+    for x in (pixels, pixels / 255):
+        prepared = prepare(load((x, torch.arange(24) % 2), augment="crop,shift=1,flip,jitter,cutout=2"))
+        near = prepared.loader(batch_size=12, seed=0, stream="train")
+        with fakegpu.present(double=False) as device:
+            far = prepared.loader(batch_size=12, seed=0, stream="train").to(device)
+            far.batch(0, 0)  # the first moves the mean and the deviation
+            with fakegpu.counting() as ledger:
+                found, _ = far.batch(0, 1)
+            assert ledger.synchronizations == 0, ledger.waits
+            assert torch.equal(found.cpu(), near.batch(0, 1)[0])
+
+
 def test_dropout_of_a_users_module_follows_from_the_seed_on_a_device_too() -> None:
     with fakegpu.present() as device:
 

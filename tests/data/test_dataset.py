@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from nasight.data import EARLIER, Augment, Dataset, load
+from nasight.data import EARLIER, Augment, Dataset, augment_text, load, read_augment
 from nasight.errors import RequestError
 
 X = np.zeros((4, 6, 6), np.uint8)
@@ -136,8 +136,10 @@ def test_unknown_images_are_left_as_they_are_unless_somebody_asks() -> None:
     assert load(images, augment="shift=2").augmentation == Augment(crop=2, flip=False)
     assert load("digits", augment="none").augmentation is None
     assert load("digits").augmentation == Augment(crop=1, flip=False)
-    for wrong in ("mirror", "shift=40", "flip=2", "shift=-1", "none,flip", ""):
-        with pytest.raises(RequestError, match="augment must be none, or some of shift, flip and cutout"):
+    assert load(images, augment="jitter,crop").augmentation == Augment(0, False, area=0.08, jitter=0.4)
+    assert load(images, augment="crop=0.25,jitter=1").augmentation == Augment(0, False, area=0.25, jitter=1.0)
+    for wrong in ("mirror", "shift=40", "flip=2", "shift=-1", "none,flip", "", "crop=0", "crop=2", "jitter=nan"):
+        with pytest.raises(RequestError, match="augment must be none, or some of shift, flip, cutout, crop and jitter"):
             load(images, augment=wrong)
     with pytest.raises(RequestError, match="for images"):
         load(vectors, augment="shift")
@@ -154,6 +156,24 @@ def test_a_run_that_keeps_no_words_for_its_changes_means_what_was_assumed_then()
     assert load("digits", augment=EARLIER).augmentation == load("digits").augmentation
     assert load("digits", augment="shift").changes is None
     assert load("digits", augment="flip").changes == "flip"
+
+
+def test_the_words_that_a_run_keeps_are_read_as_the_same_changes() -> None:
+    for changes in (Augment(3, True, 2, 0.1234567891, 1 / 3), Augment(0, False, area=1.0), Augment(0, True, jitter=1)):
+        assert read_augment(augment_text(changes), (3, 32, 32)) == changes
+    assert augment_text(Augment(4, True, 16, 0.08, 0.4)) == "crop=0.08,shift=4,flip,jitter=0.4,cutout=16"
+
+
+def test_colors_change_only_where_black_and_white_are_known() -> None:
+    fractions, wide, four = (np.full(shape, 0.5, np.float32) for shape in ((4, 3, 8, 8), (4, 3, 8, 8), (4, 4, 8, 8)))
+    wide[0, 0, 0, 0], wide[1, 0, 0, 0] = -1, 2
+    assert load((fractions, Y), augment="jitter").changes == "jitter=0.4"
+    assert load("digits", augment="jitter").inputs == (1, 8, 8)
+    with pytest.raises(RequestError, match=r"images of 8 bits \(uint8\) or values from 0 to 1; those .* from -1 to 2"):
+        load((wide, Y), augment="jitter")
+    with pytest.raises(RequestError, match="images of 1 or 3 channels, not of 4"):
+        load((four, Y), augment="jitter")
+    assert load((wide, Y), augment="crop,flip").changes == "crop=0.08,flip"
 
 
 @pytest.mark.slow

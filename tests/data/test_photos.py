@@ -103,6 +103,27 @@ def test_a_wide_photo_is_cropped_padded_or_stretched(tmp_path: Path, fit: str, r
     assert torch.equal(x, torch.from_numpy(read_image(tmp_path / "a" / "wide.png", (1, 8, 8), fit=fit))[0])
 
 
+def test_photos_that_judge_show_their_inner_seven_eighths_and_those_learned_from_their_middle(tmp_path: Path) -> None:
+    """Of 64 pixels the inner 56 remain, so a frame of 4 is gone: 32 of 32 pixels are gray, else 28."""
+    for name in ("train/a", "train/b", "test/a", "test/b"):
+        (tmp_path / name).mkdir(parents=True)
+        framed = Image.new("L", (64, 64), 255)
+        framed.paste(100, (4, 4, 60, 60))
+        framed.save(tmp_path / name / "framed.png")
+    data, plain = (load(tmp_path, resolution=32, fit=fit) for fit in ("inner", "crop"))
+    assert data.test_x is not None
+    assert plain.test_x is not None
+    assert torch.equal(data.train_x, plain.train_x)
+    assert [int((x[0, 0, 16] < 150).sum()) for x in (data.test_x, data.train_x, plain.test_x)] == [32, 28, 28]
+    seen = read_image(tmp_path / "test" / "a" / "framed.png", (1, 32, 32), fit="inner")
+    assert torch.equal(data.test_x[0], torch.from_numpy(seen))
+    assert (data.fit, dict(data.reading)) == ("inner", {"resolution": 32, "fit": "inner"})
+    own_size = load(tmp_path, fit="inner")
+    assert own_size.test_x is not None
+    assert int((own_size.test_x < 150).sum()) == 2 * 64 * 64
+    assert load(tmp_path / "train", resolution=32, fit="inner").fit == "crop", "no photos judge"
+
+
 def test_one_line_says_how_many_which_sizes_and_which_classes(tmp_path: Path) -> None:
     heard = Heard()
     with listening(heard):
@@ -192,7 +213,7 @@ def test_a_few_broken_files_are_named_and_left_out_and_strict_refuses_them(tmp_p
     [
         ({"resolution": 2}, "the resolution must be 4 to 1024 pixels, got 2"),
         ({"resolution": 5000}, "the resolution must be 4 to 1024 pixels, got 5000"),
-        ({"fit": "squeeze"}, "fit must be one of crop, pad, stretch, got 'squeeze'"),
+        ({"fit": "squeeze"}, "fit must be one of crop, inner, pad, stretch, got 'squeeze'"),
     ],
 )
 def test_a_wrong_setting_is_named(tmp_path: Path, how: dict[str, object], sentence: str) -> None:

@@ -1,4 +1,4 @@
-"""ImageNet's presets on a folder of photos: 224 pixels and mirrored, unless something else is said."""
+"""ImageNet's presets on a folder of photos: 224 pixels and random crops, unless something else is said."""
 
 from __future__ import annotations
 
@@ -13,18 +13,22 @@ from PIL import Image
 
 import nasight
 from command import run as command
-from nasight.data import Augment, Dataset, SentData, clear_cache, load, load_at
+from nasight.data import Augment, Dataset, SentData, clear_cache, input_record, load, load_at, prepare
 from nasight.runs import DataRecord, RunFolder
 from nasight.searching import Progress, Run
 from nasight.spaces import Space
 from nasight.spaces import load as load_space
 from nasight.studies import trainable
+from nasight.studies._model_card import Images
 from nasight.studies.finding._find import data_and_space
 from nasight.training._train import make_job
 
 DARTS = load_space("darts")
 CELL = "DARTS_V2"
-MIRRORED = Augment(crop=0, flip=True)
+SEARCHED = Augment(crop=0, flip=True, area=0.08)
+TRAINED = Augment(crop=0, flip=True, area=0.08, jitter=0.4)
+CROP_16 = {"resolution": 16, "fit": "crop"}
+READING = {"resolution": 224, "fit": "inner"}
 SEARCH: dict[str, Any] = {
     "preset": "imagenet",
     "examples": 12,
@@ -85,9 +89,12 @@ def searched(tmp_path: Path) -> Searched:
     return make
 
 
-def test_photos_have_224_pixels_and_are_mirrored_unless_something_else_is_said(photos: Path) -> None:
+def test_photos_have_224_pixels_and_published_changes_unless_something_else_is_said(photos: Path) -> None:
     published = load_at(224, photos)
-    assert (published.inputs, published.augmentation) == ((3, 224, 224), MIRRORED)
+    assert (published.inputs, published.augmentation) == ((3, 224, 224), SEARCHED)
+    assert load_at(224, photos, training=True).augmentation == TRAINED
+    assert dict(published.reading) == READING
+    assert dict(load_at(224, photos, fit="crop").reading) == {"resolution": 224, "fit": "crop"}
     assert (load_at(None, photos).inputs, load_at(None, photos).augmentation) == ((3, 64, 64), None)
     assert load_at(224, photos, resolution=96).inputs == (3, 96, 96)
     assert load_at(224, photos, augment=False).augmentation is None
@@ -112,6 +119,21 @@ def test_only_imagenets_presets_of_the_darts_space_ask_for_pixels() -> None:
     assert dict(Space.photo_pixels) == dict(load_space("nasbench201").photo_pixels) == {}
 
 
+def test_photos_that_judge_are_the_middle_224_of_256_pixels(tmp_path: Path) -> None:
+    """A photo of 320 x 256 pixels is not resized, but cut: 32 off the left and right, and another 16 all around."""
+    pixels = np.random.default_rng(0).integers(0, 256, (256, 320, 3), dtype=np.uint8)
+    for name in ("train/a", "train/b", "val/a", "val/b"):
+        (tmp_path / name).mkdir(parents=True)
+        Image.fromarray(pixels).save(tmp_path / name / "photo.png")
+    data = load_at(224, tmp_path, training=True)
+    assert data.test_x is not None
+    assert np.array_equal(data.test_x[0].numpy(), pixels[16:240, 48:272].transpose(2, 0, 1))
+    assert Images(**input_record(prepare(data))["images"]).fit == "inner", "and so are new ones"
+    whole = Image.fromarray(pixels[:, 32:288]).resize((224, 224), Image.Resampling.BILINEAR)
+    away = data.train_x[0, :, 1:-1, 1:-1].int().numpy() - np.array(whole).transpose(2, 0, 1)[:, 1:-1, 1:-1].astype(int)
+    assert abs(away).max() <= 1, "but for the edge, where pixels beside the middle count"
+
+
 class Stop(Progress):
     """Leaves after the first epoch, as a machine that goes down does."""
 
@@ -120,12 +142,12 @@ class Stop(Progress):
 
 
 @pytest.mark.slow
-def test_a_search_has_224_pixels_and_mirrors_and_a_stopped_one_goes_on_with_them(
+def test_a_search_has_224_pixels_and_random_crops_and_a_stopped_one_goes_on_with_them(
     found: Run, photos: Path, tmp_path: Path
 ) -> None:
     assert found.settings.resolution == 224
-    assert (found.data.inputs, dict(found.data.reading)) == ((3, 224, 224), {"resolution": 224})
-    assert (found.data.augmentation, found.result["augmentation"]) == ("flip", "flip")
+    assert (found.data.inputs, dict(found.data.reading)) == ((3, 224, 224), READING)
+    assert (found.data.augmentation, found.result["augmentation"]) == ("crop=0.08,flip",) * 2
     with pytest.raises(ZeroDivisionError):
         nasight.search("darts", "gaea-pc-darts", str(photos), **SEARCH, out=tmp_path / "stopped", progress=Stop())
     clear_cache()
@@ -137,9 +159,10 @@ def test_a_search_has_224_pixels_and_mirrors_and_a_stopped_one_goes_on_with_them
 @pytest.mark.parametrize(
     ("words", "inputs", "reading", "changes"),
     [
-        ("--resolution 16", [3, 16, 16], {"resolution": 16}, "flip"),
-        ("--resolution 16 --no-augment", [3, 16, 16], {"resolution": 16}, "none"),
-        ("--resolution 16 --fit pad --strict", [3, 16, 16], {"resolution": 16, "fit": "pad"}, "flip"),
+        ("--resolution 16", [3, 16, 16], {"resolution": 16, "fit": "inner"}, "crop=0.08,flip"),
+        ("--resolution 16 --no-augment", [3, 16, 16], {"resolution": 16, "fit": "inner"}, "none"),
+        ("--resolution 16 --fit pad --strict", [3, 16, 16], {"resolution": 16, "fit": "pad"}, "crop=0.08,flip"),
+        ("--augment jitter,crop=0.5 --resolution 16 --fit crop", [3, 16, 16], CROP_16, "crop=0.5,jitter=0.4"),
         ("--fit pad --augment shift=2", [3, 224, 224], {"resolution": 224, "fit": "pad"}, "shift=2"),
     ],
 )
@@ -154,23 +177,23 @@ def test_what_the_command_of_a_search_says_wins(
 
 
 @pytest.mark.parametrize("preset", ["imagenet", "imagenet-darts"])
-def test_a_training_by_name_has_224_pixels_and_mirrors(photos: Path, preset: str) -> None:
+def test_a_training_by_name_has_224_pixels_random_crops_and_colors(photos: Path, preset: str) -> None:
     job = make_job(DARTS, CELL, str(photos), preset, 0, {})
-    assert (job.data.inputs, job.data.augmentation, job.settings.augment) == ((3, 224, 224), MIRRORED, True)
+    assert (job.data.inputs, job.data.augmentation, job.settings.augment) == ((3, 224, 224), TRAINED, True)
     assert make_job(DARTS, CELL, str(photos), preset, 0, {"augment": "shift=4"}).data.augmentation == Augment(4, False)
     assert make_job(DARTS, CELL, str(photos), preset, 0, {"augment": False}).data.augmentation is None
     assert make_job(DARTS, CELL, str(photos), "tiny", 0, {}).data.inputs == (3, 64, 64)
     asked = {"space": "darts", "arch": CELL, "data": str(photos), "preset": preset}
     named = trainable(**asked)
-    assert (named.data.inputs, named.data.augmentation) == ((3, 224, 224), MIRRORED)
+    assert (named.data.inputs, named.data.augmentation) == ((3, 224, 224), TRAINED)
     assert (trainable(**asked, resolution=96).data.inputs, named.out.parent) == ((3, 96, 96), Path("runs"))
 
 
 @pytest.mark.slow
 def test_what_a_search_at_224_pixels_found_is_trained_at_224_with_every_preset(found: Run) -> None:
-    for preset in ("imagenet", "tiny"):
+    for preset, changes in (("imagenet", TRAINED), ("tiny", SEARCHED)):
         what = trainable(found.path, preset=preset)
-        assert (what.data.inputs, what.data.augmentation) == ((3, 224, 224), MIRRORED)
+        assert (what.data.inputs, what.data.augmentation) == ((3, 224, 224), changes)
         assert what.out == found.path / "train"
     assert trainable(found.path, preset="imagenet", resolution=96).data.inputs == (3, 96, 96)
 
@@ -178,7 +201,7 @@ def test_what_a_search_at_224_pixels_found_is_trained_at_224_with_every_preset(f
 def test_what_was_found_on_other_images_is_trained_on_photos_of_224_pixels(photos: Path, searched: Searched) -> None:
     run = searched(load("digits"), "digits")
     what = trainable(run, data=str(photos), preset="imagenet")
-    assert (what.data.inputs, what.data.augmentation) == ((3, 224, 224), MIRRORED)
+    assert (what.data.inputs, what.data.augmentation) == ((3, 224, 224), TRAINED)
     assert trainable(run, data=str(photos), preset="imagenet", resolution=96).data.inputs == (3, 96, 96)
     assert trainable(run, preset="imagenet").data.inputs == (1, 8, 8)
 
@@ -189,16 +212,20 @@ def test_what_was_found_on_photos_of_64_pixels_is_trained_on_the_same_photos_at_
     run = searched(load(photos), str(photos))
     small, large = trainable(run, preset="tiny"), trainable(run, preset="imagenet")
     assert (small.data.inputs, small.data.augmentation) == ((3, 64, 64), None)
-    assert (large.data.inputs, large.data.augmentation) == ((3, 224, 224), MIRRORED)
+    assert (large.data.inputs, large.data.augmentation) == ((3, 224, 224), TRAINED)
+    assert dict(large.data.reading) == READING
     assert large.out != small.out == run / "train"
 
 
-def test_random_changes_of_a_search_stay_those_of_the_training(photos: Path, searched: Searched) -> None:
-    shifted = searched(load(photos, resolution=224, augment="shift=8"), str(photos), "imagenet")
-    assert trainable(shifted, preset="imagenet").data.augmentation == Augment(crop=8, flip=False)
+def test_random_changes_and_fit_that_were_asked_of_a_search_are_those_of_the_training(
+    photos: Path, searched: Searched
+) -> None:
+    shifted = searched(load(photos, resolution=224, fit="pad", augment="shift=8"), str(photos), "imagenet")
+    what = trainable(shifted, preset="imagenet").data
+    assert (what.augmentation, what.reading["fit"]) == (Augment(crop=8, flip=False), "pad")
 
 
-def test_a_search_that_was_not_to_mirror_leaves_the_training_without(photos: Path, searched: Searched) -> None:
+def test_a_search_that_was_not_to_change_photos_leaves_the_training_without(photos: Path, searched: Searched) -> None:
     plain = searched(load(photos, resolution=224, augment="none"), str(photos), "imagenet")
     assert trainable(plain, preset="imagenet").data.augmentation is None
 
@@ -206,7 +233,7 @@ def test_a_search_that_was_not_to_mirror_leaves_the_training_without(photos: Pat
 def test_workers_of_a_cluster_read_photos_as_they_were_read_here(photos: Path) -> None:
     data = load_at(224, photos, fit="pad")
     there = SentData.of(data).load()
-    assert (there.inputs, there.fingerprint, there.augmentation) == ((3, 224, 224), data.fingerprint, MIRRORED)
+    assert (there.inputs, there.fingerprint, there.augmentation) == ((3, 224, 224), data.fingerprint, SEARCHED)
     assert DataRecord.of(there) == DataRecord.of(data)
     assert SentData.of(load("digits")).load().augmentation == load("digits").augmentation
 
@@ -220,10 +247,11 @@ def test_the_command_trains_a_small_network_with_its_auxiliary_head_on_photos(
     for _ in range(2):
         assert command("train", str(run), "--data", str(photos), *small.split()) == 0
     told = capsys.readouterr()
-    assert "random changes of images: flip" in told.err
+    assert "random changes of images: crop=0.08,flip,jitter=0.4\n" in told.err
     out = Path(json.loads(told.out.splitlines()[-1])["out"])
     (record,) = (json.loads(path.read_text())["data"] for path in out.glob("seed-0/run.json"))
-    assert (record["inputs"], record["reading"], record["augmentation"]) == ([3, 224, 224], {"resolution": 224}, "flip")
+    assert (record["inputs"], record["reading"]) == ([3, 224, 224], READING)
+    assert record["augmentation"] == "crop=0.08,flip,jitter=0.4"
 
 
 def test_a_find_whose_target_is_a_preset_for_photos_reads_them_as_that_preset_does(photos: Path) -> None:

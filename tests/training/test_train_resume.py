@@ -109,6 +109,22 @@ def test_drop_path_and_cutout_are_the_same_after_a_restart(tmp_path: Path) -> No
     assert without_times(undropped) != without_times(whole)
 
 
+def test_random_crops_and_colors_are_the_same_after_a_restart(tmp_path: Path) -> None:
+    images = (np.random.default_rng(0).integers(0, 255, (24, 12, 12, 3), np.uint8), np.arange(24) % 3)
+    call: dict[str, Any] = {"preset": "tiny", "epochs": 3, "batch_size": 8, "size": {"channels": 2, "cells": 3}}
+    call |= {"augment": "crop,flip,jitter"}
+    whole = train("darts", "DARTS_V2", images, out=tmp_path / "whole", **call)
+    with pytest.raises(Stop):
+        train("darts", "DARTS_V2", images, out=tmp_path / "cut", progress=stop_after(2), **call)
+    resumed = train("darts", "DARTS_V2", images, out=tmp_path / "cut", **call)
+    assert without_times(resumed) == without_times(whole)
+    assert same_weights(tmp_path / "whole", tmp_path / "cut")
+    assert RunFolder(tmp_path / "cut").about["data"]["augmentation"] == "crop=0.08,flip,jitter=0.4"
+    for words in ("crop,flip", "flip,jitter"):
+        other = train("darts", "DARTS_V2", images, **{**call, "augment": words})
+        assert without_times(other) != without_times(whole)
+
+
 def test_a_training_that_is_judged_once_meets_its_test_part_once_and_goes_on_after_a_kill(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

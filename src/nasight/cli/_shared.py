@@ -75,7 +75,11 @@ Resolution = Annotated[
 ]
 Fit = Annotated[
     str | None,
-    option("How photos of other proportions are brought to size: crop (default), pad or stretch.", group=SIZE),
+    option(
+        "How photos of other proportions are brought to size: crop (default), inner (crop, tested on the middle 7/8), "
+        "pad or stretch.",
+        group=SIZE,
+    ),
 ]
 Strict = Annotated[bool, choice("Refuse photos that cannot be read (else a few are left out).", "--strict", group=WHAT)]
 NoAugment = Annotated[bool, choice("No random changes of images: --augment none.", "--no-augment", group=LEARNING)]
@@ -93,7 +97,8 @@ def read_data(
 ) -> Any:
     """The data set, where the command line says how it is read; else its name, for what loads it later.
 
-    Photos then have `pixels` per side and are mirrored, where nothing else is said; see `nasight.data.load_at`.
+    Photos then have `pixels` per side and the random changes of published searches, where nothing else is said; see
+    `nasight.data.load_at`.
     """
     if data is None or (resolution is None and fit is None and not strict):
         return data

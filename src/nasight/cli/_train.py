@@ -72,7 +72,7 @@ def train(
     preset: Annotated[
         str | None,
         option(
-            "tiny, small or paper (darts: imagenet and imagenet-darts too, without random crops and color jitter): "
+            "tiny, small or paper (darts: imagenet and imagenet-darts too): "
             "size, epochs and learning rates together (default: small; of a find its target, or its own size).",
             group=LENGTH,
         ),

@@ -13,8 +13,9 @@ from torch import Tensor
 
 from nasight.data._augment import Augment
 from nasight.data._fingerprint import fingerprint
+from nasight.data._jitter import check_channels
 from nasight.data._layout import TableLayout
-from nasight.data._maps import chunks, map_of, open_map
+from nasight.data._maps import chunks, extent, map_of, open_map
 from nasight.data._split import split_indices
 from nasight.data._task import Task
 from nasight.errors import RequestError
@@ -40,7 +41,7 @@ class Dataset:
     table : how the columns of a table became the numbers of its rows; None for data that is no table.
     changes : those random changes in words, where they are not what the data set itself declares; a run keeps them.
     reading : how photos were read (resolution, fit), for a run that reads them again.
-    fit : how photos of other sizes become examples: "crop", "pad", "stretch", or None where nothing is known of it.
+    fit : how photos of other sizes become examples: "crop", "inner", "pad", "stretch"; None where it is not known.
     origin : the path that `load` was given, if it was one.
     summary : a line on what was read: how many, which classes, which sizes.
     """
@@ -75,6 +76,8 @@ class Dataset:
             _check_test(self, self.test_x, self.test_y)
         if self.augmentation is not None and len(self.inputs) != 3:
             raise RequestError(f"data set {self.name!r} holds vectors, which cannot be cropped or flipped")
+        if self.augmentation is not None and self.augmentation.jitter:
+            _check_jitter(self.name, self.train_x)
 
     @property
     def inputs(self) -> tuple[int, ...]:
@@ -217,6 +220,18 @@ def _check_part(name: str, part: str, x: Tensor, y: Tensor, task: Task) -> None:
         raise RequestError(f"{where} has a NaN or infinite label in row {row}")
     if task.kind == "classes" and int(y.min()) < 0:
         raise RequestError(f"{where} has the negative label {int(y.min())}; labels are 0 to k - 1")
+
+
+def _check_jitter(name: str, x: Tensor) -> None:
+    """Colors can change only where it is known what black and white are."""
+    check_channels(x.shape[1])
+    if x.is_floating_point():
+        low, high = extent(x)
+        if low < 0 or high > 1:
+            raise RequestError(
+                f"jitter needs images of 8 bits (uint8) or values from 0 to 1; those of data set {name!r} go from "
+                f"{low:g} to {high:g}"
+            )
 
 
 def _first_not_finite(x: Tensor) -> int | None:

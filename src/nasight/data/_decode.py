@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from nasight.errors import RequestError
 
-FITS = ("crop", "pad", "stretch")
+FITS = ("crop", "inner", "pad", "stretch")
+INNER = 224 / 256
+"""The part of the shorter side that "inner" keeps, as tests on ImageNet do."""
 GRAY = {"1", "L", "LA", "I"}
 ORIENTATION = 0x0112
 """The number of the EXIF note that says how a camera was held."""
@@ -30,6 +32,11 @@ def check_fit(fit: str) -> str:
     if fit not in FITS:
         raise RequestError(f"fit must be one of {', '.join(FITS)}, got {fit!r}")
     return fit
+
+
+def learned_fit(fit: str) -> str:
+    """How photos that are learned from are brought to size; only those that judge show their inner part."""
+    return "crop" if fit == "inner" else fit
 
 
 def probe(path: Path) -> Probe:
@@ -58,7 +65,8 @@ def decode(
     path : the file.
     channels : 1 for gray, 3 for red, green and blue.
     size : (height, width) to bring it to; None leaves it.
-    fit : "crop" keeps the middle, "pad" keeps all and fills up with black, "stretch" changes the proportions.
+    fit : "crop" keeps the middle, "inner" 7/8 of that (224 of 256 pixels), "pad" keeps all and fills up with black,
+        "stretch" changes the proportions.
     upright : turn the image as the camera's note says.
     """
     from PIL import Image
@@ -92,7 +100,8 @@ def read_image(
     ----------
     path : the file.
     inputs : (1, h, w) or (3, h, w).
-    fit : "crop" keeps the middle, "pad" keeps all and fills up with black, "stretch" changes the proportions.
+    fit : "crop" keeps the middle, "inner" 7/8 of that (224 of 256 pixels), "pad" keeps all and fills up with black,
+        "stretch" changes the proportions.
     upright : turn the image as a camera's note on it says.
 
     >>> from PIL import Image
@@ -115,11 +124,11 @@ def fitted(picture: Any, width: int, height: int, fit: str) -> Any:
     """The picture at this size (bilinear)."""
     from PIL import Image
 
-    if picture.size == (width, height):
+    if picture.size == (width, height) and fit != "inner":
         return picture
     across, down = picture.size
-    if fit == "crop":
-        scale = min(across / width, down / height)
+    if fit in ("crop", "inner"):
+        scale = min(across / width, down / height) * (INNER if fit == "inner" else 1)
         # Rounding must not lead over the edge.
         left, top = max(0.0, (across - scale * width) / 2), max(0.0, (down - scale * height) / 2)
         box = (left, top, min(float(across), left + scale * width), min(float(down), top + scale * height))

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from nasight.data._augment import Augment
 from nasight.data._cache import Site, cached
 from nasight.data._dataset import Dataset
 from nasight.data._maps import chunks, is_mapped, open_map, take
@@ -74,7 +73,7 @@ def resized(data: Dataset, resolution: int | None, *, test: bool = True) -> Data
 
     old = data.augmentation
     # A shift keeps its proportion to the image.
-    new = None if old is None else Augment(round(old.crop * resolution / min(data.inputs[1:])), old.flip, old.cutout)
+    new = None if old is None else replace(old, crop=round(old.crop * resolution / min(data.inputs[1:])))
     names = ["train_x", "test_x"] if test and data.test_x is not None else ["train_x"]
     parts = {name: getattr(data, name) for name in names}
     small: dict[str, Any] = {} if test else {"test_x": None, "test_y": None}

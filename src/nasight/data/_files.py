@@ -92,7 +92,8 @@ def load(
         the task can be part of a path: rows.csv#label=price&task=numbers.
     folder : where the files of named data sets are; $NASIGHT_DATA or the user's cache by default.
     resolution : pixels per side of all images; by default the size they have, and at most 64 where photos differ.
-    fit : how photos of other proportions are brought to it: "crop" (the middle, the default), "pad" or "stretch".
+    fit : how photos of other proportions are brought to it: "crop" (the middle, the default), "pad" or "stretch"; or
+        "inner": the middle, and of photos that judge 7/8 of it (224 of 256 pixels, as in tests on ImageNet).
     strict : refuse a photo that cannot be read, where otherwise a few such are named and left out.
     augment : random changes of images that keep their class, such as "shift,flip"; see `read_augment`. By default those
         that a named data set declares, and none for others.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from nasight.compute import to_device
-from nasight.data._augment import Augment, crop_and_flip, cut
+from nasight.data._augment import Augment, changed, cut
 from nasight.data._dataset import Dataset
 from nasight.data._feed import Feed
 from nasight.data._maps import chunks, take
@@ -223,9 +223,7 @@ class Prepared:
         """
         declared = self.dataset.augmentation if augment else None
         if augment and cutout:
-            declared = Augment(
-                cutout=cutout, crop=declared.crop if declared else 0, flip=bool(declared and declared.flip)
-            )
+            declared = replace(declared or Augment(crop=0, flip=False), cutout=cutout)
         return Loader(
             self.dataset.train_x,
             self.dataset.train_y,
@@ -328,10 +326,10 @@ def _examples(
     noise: torch.Generator | None,
     within: tuple[int, slice] | None = None,
 ) -> Tensor:
-    """Shifts fill with black, before normalization, and holes with the mean, after it (as in DARTS)."""
+    """Colors change and shifts fill with black before normalization, holes have the mean, after it (as in DARTS)."""
     if augment is None or noise is None:
         return normalize(x)
-    return cut(normalize(crop_and_flip(x, noise, augment, within)), noise, augment, within)
+    return cut(normalize(changed(x, noise, augment, within)), noise, augment, within)
 
 
 def _check(x: Tensor, y: Tensor, size: int, augment: Augment | None, rows: Tensor | None) -> None:

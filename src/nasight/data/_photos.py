@@ -17,7 +17,7 @@ import numpy as np
 from nasight.data._arrays import from_arrays
 from nasight.data._cache import Site, cached, signature
 from nasight.data._dataset import Dataset
-from nasight.data._decode import Probe, check_fit, decode, probe
+from nasight.data._decode import Probe, check_fit, decode, learned_fit, probe
 from nasight.data._maps import open_map
 from nasight.data._photo_list import PhotoList
 from nasight.data._row_writer import RowWriter
@@ -45,7 +45,7 @@ class Reading:
     Parameters
     ----------
     resolution : pixels per side; by default the size of the photos if all have one, else at most 64.
-    fit : "crop", "pad" or "stretch", for photos of other proportions.
+    fit : "crop", "inner", "pad" or "stretch", for photos of other proportions.
     strict : refuse a broken file, where otherwise a few are named and left out.
     """
 
@@ -81,7 +81,9 @@ def read_photos(listed: PhotoList, source: str, reading: Reading) -> Dataset:
         _tell_broken(broken)
     name = listed.root.resolve().name
     data = from_arrays(name, tuple(arrays), source=source, classes=listed.classes)
-    return replace(data, reading=reading.kept(), fit=fit, summary=summary)
+    # Where no photos judge, new ones are shown as those that were learned from.
+    shown = fit if about["test"] else learned_fit(fit)
+    return replace(data, reading=reading.kept(), fit=shown, summary=summary)
 
 
 def _fill(site: Site, listed: PhotoList, resolution: int | None, fit: str, strict: bool) -> dict[str, Any]:
@@ -96,7 +98,8 @@ def _fill(site: Site, listed: PhotoList, resolution: int | None, fit: str, stric
         broken: list[tuple[str, str]] = []
         for part, files in parts.items():
             writer = site.rows(f"{part}_x", (len(files), *shape), "uint8")
-            wrong = _decoded(pool, site, writer, part, files, fit, limit - len(broken))
+            shown = fit if part == "test" else learned_fit(fit)
+            wrong = _decoded(pool, site, writer, part, files, shown, limit - len(broken))
             broken += [(str(files[row][0]), why) for row, why in wrong]
             writer.drop([row for row, _ in wrong])
             lost = {row for row, _ in wrong}
@@ -197,7 +200,7 @@ def _summary(
     sizes = f"{few.width}x{few.height}" + (
         f" to {many.width}x{many.height}" if (few.width, few.height) != (many.width, many.height) else " pixels"
     )
-    same = all((head.height, head.width) == shape[1:] for head in seen)
+    same = all((head.height, head.width) == shape[1:] for head in seen) and fit != "inner"
     said = "" if asked or same else "; --resolution N for another size"
     became = "" if same else f", brought to {shape[2]}x{shape[1]} ({fit}{said})"
     total = f"{len(train) + len(test):,} photos"

@@ -13,5 +13,6 @@ def tell_augmentation(data: Dataset, *, applied: bool, cutout: int = 0) -> None:
         return
     text = augment_text(data.augmentation) if applied else "none"
     hole = f"; cutout={cutout}" if cutout else ""
-    unknown = "" if data.changes != "none" or hole else "; --augment shift,flip,cutout says which keep the class"
+    asked = data.changes != "none" or hole
+    unknown = "" if asked else "; --augment shift,flip,cutout,crop,jitter says which keep the class"
     note(f"random changes of images: {text}{hole}{unknown}")

@@ -148,9 +148,9 @@ def read_image(path: str | Path, inputs: Sequence[int], how: dict[str, str]) -> 
 
 
 def fitted(image: Image.Image, width: int, height: int, fit: str) -> Image.Image:
-    """The image at this size: its middle ("crop"), all of it on black ("pad"), or stretched."""
+    """The image at this size: its middle ("crop"), 7/8 of that ("inner"), all of it on black ("pad"), or stretched."""
     across, down = image.size[0] / width, image.size[1] / height
-    if image.size == (width, height):
+    if image.size == (width, height) and fit != "inner":
         return image
     if fit == "pad":
         inner = max(1, round(image.size[0] / max(across, down))), max(1, round(image.size[1] / max(across, down)))
@@ -159,8 +159,9 @@ def fitted(image: Image.Image, width: int, height: int, fit: str) -> Image.Image
         whole.paste(small, ((width - inner[0]) // 2, (height - inner[1]) // 2))
         return whole
     box = None
-    if fit == "crop":
-        wide, high = min(across, down) * width, min(across, down) * height
+    if fit in ("crop", "inner"):
+        scale = min(across, down) * (7 / 8 if fit == "inner" else 1)
+        wide, high = scale * width, scale * height
         left, top = max(0.0, (image.size[0] - wide) / 2), max(0.0, (image.size[1] - high) / 2)
         box = (left, top, min(float(image.size[0]), left + wide), min(float(image.size[1]), top + high))
     return image.resize((width, height), Image.Resampling.BILINEAR, box=box)

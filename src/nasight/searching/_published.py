@@ -33,8 +33,8 @@ AUTODL = "D-X-Y/AutoDL-Projects@f46486e"
 GAEA = "liamcli/gaea_release@1604615"
 AVERAGES = "batch norm always takes the statistics of the batch; the released code evaluates with running averages"
 CROPS = (
-    "photos of a folder are brought to 224 pixels once (their middle) and mirrored at random, other data stay as they "
-    "are; the released code crops 8 to 100 % of the area at random, to 224 pixels, and mirrors"
+    "random crops of 8 to 100 % of the area are taken from photos of a folder that were brought to 224 pixels once "
+    "(their middle), in the released code from the whole photo at its full size; other data stay as they are"
 )
 # What "medium" has at other presets too.
 ARCHITECTURE_FIRST = {"weights_first": False}

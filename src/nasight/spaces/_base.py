@@ -75,8 +75,8 @@ class Space(ABC):
     }
     """Preset -> how its networks are trained from scratch: settings of `nasight.train`, their size among them."""
     photo_pixels: ClassVar[Mapping[str, int]] = {}
-    """Preset -> pixels per side of the photos it was published for: photos are brought to it, and mirrored at random,
-    where the caller says nothing else. Other data stay as they are."""
+    """Preset -> pixels per side of the photos it was published for: photos are brought to it, and changed at random as
+    published, where the caller says nothing else. Other data stay as they are."""
     score_size: ClassVar[Mapping[str, int]] = {}
     """The size at which networks are scored without training."""
     prune_size: ClassVar[Mapping[str, int]] = {}

@@ -55,7 +55,7 @@ class Values(_Part):
 class Images(_Part):
     """How an image file becomes an example; see `nasight.data.read_image`."""
 
-    fit: Literal["stretch", "crop", "pad"] = "stretch"
+    fit: Literal["stretch", "crop", "inner", "pad"] = "stretch"
     resampling: Literal["bilinear"] = "bilinear"
     orientation: Literal["as stored", "upright"] = "as stored"
     transparency: Literal["dropped"] = "dropped"

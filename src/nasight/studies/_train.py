@@ -75,21 +75,26 @@ class _DataRequest:
             resolution=self.resolution,
             fit=self.fit,
             strict=self.strict,
+            training=True,
         )
 
     def load_again(self, run: RunFolder, source: str, space: Space, preset: str) -> Dataset:
         """The data of a run, or what is named instead: read as is asked for, else as the preset, else as the run did.
 
-        Photos that a preset mirrors keep the random changes of the run, if it had any, or was itself to mirror them.
+        Where a preset changes photos at random, the changes of the run win, and so does none if the run's own preset
+        would have changed them. But what searches do unasked gives way to what trainings do.
         """
         record = DataRecord.read(run)
         own = data_of(run, source, data_folder=self.folder, may_differ=True) if self.data is None else None
         named = source if own is not None else self.data
-        usual = photo_defaults(named, space.photo_pixels.get(preset))
+        pixels = space.photo_pixels.get(preset)
+        usual, searched = (photo_defaults(named, pixels, training=training) for training in (True, False))
         side = usual.resolution if self.resolution is None else self.resolution
-        wanted = {key: value for key, value in (("resolution", side), ("fit", self.fit)) if value is not None}
+        fit = self.fit or record.reading.get("fit") or usual.fit
+        wanted = {key: value for key, value in (("resolution", side), ("fit", fit)) if value is not None}
         decided = own is not None and run.about["settings"].get("preset") in space.photo_pixels
-        changes = record.augmentation if decided or record.augmentation not in (None, "none") else None
+        kept = decided or record.augmentation not in (None, "none")
+        changes = record.augmentation if kept and record.augmentation != searched.augment else None
         again = replace(
             record,
             reading={**record.reading, **wanted},

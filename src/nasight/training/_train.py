@@ -120,7 +120,7 @@ def make_job(
     file = space if isinstance(space, str) and ".py:" in space else None
     space = load_space(space) if isinstance(space, str) else space
     arch = space.parse(arch) if isinstance(arch, str) else arch
-    dataset = load_at(space.photo_pixels.get(preset), data, augment=settings.get("augment"))
+    dataset = load_at(space.photo_pixels.get(preset), data, augment=settings.get("augment"), training=True)
     if isinstance(settings.get("augment"), str):
         settings = {**settings, "augment": True}
     if dataset.augmentation is None and preset_cutout(space, preset, settings):
