@@ -7,10 +7,14 @@ its race) on the same number of processes, and its recipe; what each of them cho
 was: the same rows, epochs and seeds. The test part judges all of them, and nothing else. Ways to choose:
 
     reference    the space's own architecture; it takes no time
+    longer       the same, trained for as many seconds as the winner was: for more epochs, where it is faster
     halving      random architectures with successive halving, as optuna's documentation shows it
     largest      the most parameters of the space; it takes no time
     naswot       the best NASWOT of as many random architectures as there is time for, each form once
     gaea         the arg max of one GAEA-DARTS search that takes all the time
+
+A find leaves out networks that there is no time to train (`most_products` in its result), and so do all other ways: the
+arg max is then that of the likeliest network within the limit. In the space convnet the reference is the plain network.
 
 A find ends with a winner, and with what it says to take: the winner where it is better than the baseline, else the
 baseline. Both are shown. The second was decided by the rows of the test part that judge it here.
@@ -19,7 +23,7 @@ Data: digits, and parts of Fashion-MNIST and CIFAR-10. What is done is kept in f
 an interrupted benchmark resumes; a find that was interrupted begins anew, since what it did before a kill would not
 count. Seconds count here: nothing else may run on the machine. The two strongest ways again, in 15 minutes:
 
-    python benchmarks/find.py --data cifar-10 --budget 900 --seeds 3 --ways WAY,WAY --data-folder DATA \\
+    python benchmarks/find.py --space SPACE --data cifar-10 --budget 900 --seeds 3 --ways WAY,WAY --data-folder DATA \\
         --out benchmarks/results/find_ways_15m.json.gz
 """
 
@@ -28,6 +32,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -38,14 +43,15 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 
 from _shared import Flags, KeptRows, code_digest, machine, mean_interval, save, shrunk, spread, states, without_folders
+from nasight.architecture import Architecture
 from nasight.compute import process_pool
 from nasight.data import Dataset, load
 from nasight.errors import RunError
 from nasight.kernels import score
 from nasight.reproducible import generator_for, torch_threads
 from nasight.searching import Diverged as SearchDiverged
-from nasight.searching import search
-from nasight.spaces import Space
+from nasight.searching import LogProbability, search
+from nasight.spaces import MultiplyAdds, Space, search_options
 from nasight.spaces import load as load_space
 from nasight.studies import find
 from nasight.studies.finding import Outcome, Recipe, Request, Trainings, answer_seeds, shared, used_seconds
@@ -57,7 +63,9 @@ SETS: dict[str, dict[str, Any]] = {
     "cifar-10": {"rows": 8_000, "test": 5_000, "side": 16},
 }
 STUDY = "benchmark"
-WAYS = ("reference", "halving", "largest", "naswot", "gaea")
+WAYS = ("reference", "longer", "halving", "largest", "naswot", "gaea")
+SPACE = "nasbench201"
+"""The space whose rows have no name of it: they were the first."""
 QUICK = {"trainings": 26, "epochs": 1}
 
 
@@ -83,19 +91,28 @@ class Chooser:
         self.space, self.data, self.seconds, self.seed = space, data, seconds, seed
         self.settings, self.workers = settings, workers
 
+        self.products = space.multiply_adds(data.inputs, data.n_classes, **settings["size"])
+
     def choose(self, way: str, place: Path) -> str:
         shutil.rmtree(place, ignore_errors=True)  # of a call that was killed
         return str(getattr(self, way)(place))
 
+    def allowed(self) -> Iterator[Architecture]:
+        """The architectures that a find has time for."""
+        most = self.settings["most_products"]
+        return (arch for arch in self.space if most is None or (self.products(arch) or 0) <= most)
+
     def reference(self, place: Path) -> str:
         return self.space.format(self.space.reference)
 
+    longer = reference
+
     def largest(self, place: Path) -> str:
         count = self.space.parameters(self.data.inputs, self.data.n_classes, **self.settings["size"])
-        return max((count(arch), self.space.format(arch)) for arch in self.space)[1]
+        return max((count(arch), self.space.format(arch)) for arch in self.allowed())[1]
 
     def naswot(self, place: Path) -> str:
-        forms = list({self.space.canonical(arch): self.space.format(arch) for arch in self.space}.values())
+        forms = list({self.space.canonical(arch): self.space.format(arch) for arch in self.allowed()}.values())
         order = torch.randperm(len(forms), generator=generator_for(self.seed, "benchmark sample"))
         sampled = [forms[k] for k in order.tolist()]
         best, at = ("", float("-inf")), 0
@@ -116,16 +133,20 @@ class Chooser:
         recipe: Recipe = self.settings["request"].recipe
         rows = len(self.data.train_y)
         how = {"data": self.data, "method": "gaea-darts", "preset": "tiny", "seed": self.seed}
+        name = self.space.name
         how |= {"augment": recipe.words or False, "threads": self.workers}
         start = time.monotonic()
         try:
-            probe = search("nasbench201", **how, examples=rows // 4, epochs=2, out=place / "probe")
+            probe = search(name, **how, examples=rows // 4, epochs=2, out=place / "probe")
             epoch = 2 * float(probe.result["seconds"])
             epochs = max(2, int((self.seconds - (time.monotonic() - start)) / epoch))
-            run = search("nasbench201", **how, examples="all", epochs=epochs, out=place / "search")
+            run = search(name, **how, examples="all", epochs=epochs, out=place / "search")
         except (SearchDiverged, RunError):
             return self.reference(place)
-        return str(run.result["architecture"])
+        if run.architecture in set(self.allowed()):
+            return str(run.result["architecture"])
+        log_p = LogProbability(run.weights, self.space.groups(), self.space)
+        return max((log_p(arch), self.space.format(arch)) for arch in self.allowed())[1]
 
     def halving(self, place: Path) -> str:
         """Random architectures, each trained epoch by epoch, stopped where it is behind (optuna's pruner)."""
@@ -139,7 +160,8 @@ class Chooser:
         with process_pool(self.workers) as pool:
             list(pool.map(abs, range(self.workers)))  # the processes have started, as those of a find have
             request = replace(self.settings["request"], seed=10_000 * self.seed)
-            trial = Trial(self.settings["trainings"], request, log, self.seconds)
+            most = self.settings["most_products"]
+            trial = Trial(self.space, self.products, most, self.settings["trainings"], request, log, self.seconds)
             list(pool.map(trial, [1_000 * self.seed + k for k in range(self.workers)]))
         study = optuna.load_study(study_name=STUDY, storage=storage)
         ended = [t for t in study.trials if t.state == optuna.trial.TrialState.COMPLETE]
@@ -151,6 +173,9 @@ class Chooser:
 class Trial:
     """One process of optuna's: its documentation gives several processes one storage, since threads share a lock."""
 
+    space: Space
+    products: MultiplyAdds
+    most_products: float | None
     trainings: Trainings
     request: Request
     log: str
@@ -160,11 +185,14 @@ class Trial:
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
-        space = load_space("nasbench201", none=False)
+        space = self.space
 
         def objective(trial: optuna.Trial) -> float:
             options = {d.name: trial.suggest_categorical(d.name, d.options) for d in space.decisions}
-            text = space.format(space.architecture(options))
+            arch = space.architecture(options)
+            if self.most_products is not None and (self.products(arch) or 0) > self.most_products:
+                raise optuna.TrialPruned
+            text = space.format(arch)
             request = replace(self.request, architecture=text, validation=0.25)
             trainer, accuracy = Trainer(self.trainings.job(request)), 0.0
             while not trainer.done:
@@ -184,10 +212,15 @@ class Trial:
             study.optimize(objective, timeout=self.seconds, catch=(Diverged,))
 
 
-def found(data: Dataset, seed: int, budget: float | None, folder: Path, workers: int) -> dict[str, Any]:
+def searched(name: str) -> Space:
+    """The space as it is searched."""
+    return load_space(name, **search_options(name))
+
+
+def found(space: str, data: Dataset, seed: int, budget: float | None, folder: Path, workers: int) -> dict[str, Any]:
     """What a find has come to: its winner, what it says to take, and all that its folder says."""
     how, code = QUICK if budget is None else {"budget": budget}, code_digest()
-    answer = find(data, space="nasbench201", seed=seed, workers=workers, out=folder, overwrite=True, **how)
+    answer = find(data, space=space, seed=seed, workers=workers, out=folder, overwrite=True, **how)
     result, base = answer.result, answer.result["baseline"]
     used = used_seconds(folder / "journal.jsonl", 0, len(result["recipes"]))
     winner = {"architecture": result["architecture"], "accuracies": result["accuracies"]}
@@ -198,6 +231,8 @@ def found(data: Dataset, seed: int, budget: float | None, folder: Path, workers:
         "about": {
             "recipe": result["recipe"], "epochs": result["epochs"], "examples": result["examples"], "seed": seed,
             "seconds": result["seconds"], "size": result["target"]["size"], "code": code,
+            "most_products": result["most_products"],
+            "slower": result["training_seconds"] / base["training_seconds"], "baseline": base["architecture"],
             "choosing": used.get("propose", 0.0) + used.get("race", 0.0) or 2.0, "workers": workers,
             "machine": machine(), "result": without_folders(result),
         },
@@ -205,24 +240,35 @@ def found(data: Dataset, seed: int, budget: float | None, folder: Path, workers:
 
 
 def one(
-    data: Dataset, seed: int, budget: float | None, place: Path, workers: int, ways: list[str], rows: KeptRows
+    space: Space,
+    data: Dataset,
+    seed: int,
+    budget: float | None,
+    place: Path,
+    workers: int,
+    ways: list[str],
+    rows: KeptRows,
 ) -> dict[str, Any]:
     """The find, then every other way, on one data set with one seed."""
     row: dict[str, Any] = rows.rows.get(place.name, {})
     if not row:
-        row = found(data, seed, budget, place / "find", workers)
+        row = found(space.name, data, seed, budget, place / "find", workers)
         rows.put(place.name, row)
     about = row["about"]
-    space = load_space("nasbench201", none=False)
     size = about["size"]
     with shared(data) as mapped_data:
-        work = Trainings({"space": load_space("nasbench201")}, mapped_data)
+        work = Trainings({"space": load_space(space.name)}, mapped_data)
         request = Request(
             space.format(space.reference), "space", about["epochs"], 0, Recipe(**about["recipe"]),
             examples=about["examples"], size=tuple(sorted(size.items())),
             batch_size=32 if len(data.train_y) < 4_000 else 64,
         )  # fmt: skip
-        settings = {"size": size, "trainings": work, "request": request}
+        settings = {
+            "size": size,
+            "trainings": work,
+            "request": request,
+            "most_products": about.get("most_products"),
+        }
         chooser = Chooser(space, data, about["choosing"], seed, settings, workers)
         for way in ways:
             if way not in row:
@@ -232,7 +278,16 @@ def one(
                 rows.put(place.name, row)
         left = [way for way in ways if "accuracies" not in row[way]]
         seeds = answer_seeds(seed, number=len(row["find: its winner"]["accuracies"]))
-        asked = [replace(request, architecture=row[way]["architecture"], seed=s) for way in left for s in seeds]
+        epochs = dict.fromkeys(left, about["epochs"])
+        if "longer" in left:
+            if about["baseline"] != request.architecture:
+                raise ValueError("the way 'longer' is for finds whose baseline is the space's reference")
+            epochs["longer"] = round(about["epochs"] * max(1.0, about["slower"]))
+        asked = [
+            replace(request, architecture=row[way]["architecture"], epochs=epochs[way], seed=s)
+            for way in left
+            for s in seeds
+        ]
         with process_pool(workers) as pool:
             trained: list[Outcome | None] = list(pool.map(work, asked))
         for way, at in zip(left, range(0, len(trained), len(seeds)), strict=True):
@@ -292,6 +347,7 @@ def _seconds(values: list[float | None]) -> str:
 
 def main() -> None:
     flags = Flags(__doc__, "find_ways", seeds=6, data="Fashion-MNIST and CIFAR-10", work="runs/find-benchmark")
+    flags.add_argument("--space", default=SPACE, help=f"the space that is searched (default {SPACE})")
     flags.add_argument("--data", default="digits,fashion-mnist,cifar-10")
     flags.add_argument("--budget", type=float, default=180.0, help="seconds")
     flags.add_argument("--first-seed", type=int, default=0)
@@ -303,12 +359,13 @@ def main() -> None:
     if unknown := sorted(set(ways) - set(WAYS)):
         flags.error(f"--ways knows {', '.join(WAYS)}, got {', '.join(unknown)}")
     rows: dict[str, list[dict[str, Any]]] = {}
-    kept = KeptRows(given.out.with_name("find_rows.json.gz"))
+    kept, space = KeptRows(given.out.with_name("find_rows.json.gz")), searched(given.space)
+    named = "" if given.space == SPACE else f"{given.space}-"
     for name in given.data.split(","):
         data = data_of(name, given.data_folder)
         for seed in range(given.first_seed, given.first_seed + given.seeds):
-            place = Path(given.work_folder) / f"{name}-{given.budget}-{given.workers}-{seed}"
-            rows.setdefault(name, []).append(one(data, seed, given.budget, place, given.workers, ways, kept))
+            place = Path(given.work_folder) / f"{named}{name}-{given.budget}-{given.workers}-{seed}"
+            rows.setdefault(name, []).append(one(space, data, seed, given.budget, place, given.workers, ways, kept))
     text = table(rows, ways)
     print(text)
     figures = {

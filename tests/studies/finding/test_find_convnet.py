@@ -1,6 +1,5 @@
 """A find in the space of plain convolutional networks, which is that of images by default."""
 
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +10,9 @@ import torch
 import nasight
 from nasight.data import Dataset
 from nasight.spaces import Space, load
+from nasight.studies.finding import _stages
 from nasight.studies.finding._journal import Journal
+from nasight.studies.finding._proposers import near_reference
 from nasight.studies.finding._size import most_products
 
 
@@ -56,18 +57,36 @@ def test_images_are_searched_for_plain_networks_of_which_the_reference_is_the_pl
 
 
 @pytest.mark.slow
-def test_time_decides_how_much_a_candidate_may_cost_and_that_is_kept(few_digits: Dataset, tmp_path: Path) -> None:
+def test_time_decides_how_much_a_candidate_may_cost_and_that_is_kept(
+    few_digits: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def stop(event: str, values: Any) -> None:
         if event == "plan":
             raise KeyboardInterrupt
 
     torch.set_num_threads(1)
-    data = replace(few_digits, origin=None)
-    limits = []
-    for budget in (20, 20_000):
+    monkeypatch.setattr(_stages, "_probe_mean", lambda leg, requests: 1e-3)  # seconds per row, on any machine
+    base = load("convnet").multiply_adds((1, 8, 8), 10)(load("convnet").reference)
+    assert base is not None
+    # A training of the answer may take 4 s, which is 14 epochs of the reference; in hours there is time for all.
+    for budget, most in ((100, 3.0 * base), (10_000, None)):
         with pytest.raises(KeyboardInterrupt):
-            nasight.find(data, budget=budget, workers=1, out=tmp_path / str(budget), progress=stop)
-        limits.append(Journal(tmp_path / str(budget))["size 0"]["most_products"])
-        assert Journal(tmp_path / str(budget))["plan 0"]["most_products"] == limits[-1]
-    assert limits[0] is not None
-    assert limits[1] is None
+            nasight.find(few_digits, budget=budget, workers=1, out=tmp_path / str(budget), progress=stop)
+        journal = Journal(tmp_path / str(budget))
+        assert journal["size 0"]["most_products"] == most
+        assert journal["plan 0"]["most_products"] == most
+
+
+def test_the_reference_is_changed_in_one_decision_the_largest_first() -> None:
+    space = load("convnet")
+    count = space.parameters((3, 16, 16), 10)
+    products = space.multiply_adds((3, 16, 16), 10)
+    most = 3 * (products(space.reference) or 0)
+    found = near_reference(space, lambda arch: (products(arch) or 0) <= most, count, 5)
+    texts = [space.format(proposal.architecture) for proposal in found]
+    # 94,762 parameters and 2 * 147,456 + 512 of two more layers; 147,456 + 256 of one; 73,728 kernels of a wider stage.
+    assert texts == [
+        "k3/w1n1/w1n1/w1n3+", "k3/w1n1/w1n1/w1n2", "k3/w1n1/w1n1/w1n2+", "k3/w1n1/w2n1/w1n1", "k3/w1n1/w1n1/w2n1",
+    ]  # fmt: skip
+    assert {proposal.by for proposal in found} == {"near the reference"}
+    assert near_reference(load("nasbench201", none=False), lambda arch: True, count, 5) == []

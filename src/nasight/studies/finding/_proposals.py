@@ -24,6 +24,7 @@ from nasight.studies.finding._proposers import (
     from_scores,
     from_searches,
     largest,
+    near_reference,
     of_smaller_sizes,
     rivals,
     runner_ups,
@@ -32,7 +33,7 @@ from nasight.studies.finding._race import Candidate, Race
 from nasight.studies.finding._workers import SearchRequest
 
 # Shares of the first rung's places that each proposer may fill.
-LIKELIEST, RIVALS, SCORED, RANDOM, MUTATED = 0.35, 0.15, 0.05, 0.1, 0.2
+LIKELIEST, RIVALS, SCORED, RANDOM, MUTATED, NEAR_SHARE = 0.35, 0.15, 0.05, 0.1, 0.2, 0.35
 TIMED = 0.3
 """The part of the rest of the proposals' time in which drawn architectures may be timed."""
 SEARCHED = 0.7
@@ -76,6 +77,7 @@ def _proposed(leg: Leg, race: Race) -> list[Candidate]:
     if leg.previous is not None:
         best = [c for c in leg.previous.race.ranked() if not c.control][: min(LEADERS, places // 2)]
         found += [Proposal(leg.read(c.architecture), EARLIER) for c in best]
+    found += near_reference(leg.space, allowed, counts, max(1, round(NEAR_SHARE * places)), leg.context.patience)
     number = max(2, round(LIKELIEST * places))
     if runs:
         found += from_searches(leg.space, runs, allowed, number, leg.context.patience)

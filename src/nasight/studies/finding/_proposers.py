@@ -25,6 +25,8 @@ LEVELS = 4
 likeliest architectures are proposed too, for the front."""
 EARLIER = "an earlier leg"
 """Who proposes the leaders of the race before."""
+NEAR = "near the reference"
+"""Who proposes the reference with one decision changed."""
 Allowed = Callable[[Architecture], bool]
 
 
@@ -37,7 +39,7 @@ class Proposal:
 
 
 def in_turn(proposals: Iterable[Proposal]) -> Iterator[Proposal]:
-    """Those of an earlier leg, then one of every proposer, then the second of every proposer, and so on.
+    """Those of an earlier leg and those near the reference, then one of every proposer, then the second, and so on.
 
     The searches are one proposer, and so is size.
 
@@ -49,7 +51,8 @@ def in_turn(proposals: Iterable[Proposal]) -> Iterator[Proposal]:
     for proposal in proposals:
         one = "search" if proposal.by.startswith("search ") else {"largest": "size"}.get(proposal.by, proposal.by)
         queues.setdefault(one, []).append(proposal)
-    yield from queues.pop(EARLIER, [])
+    for first in (EARLIER, NEAR):
+        yield from queues.pop(first, [])
     yield from (proposal for turn in zip_longest(*queues.values()) for proposal in turn if proposal is not None)
 
 
@@ -235,6 +238,20 @@ def at_random(
         if space.usable(arch) is None and allowed(arch) and all(p.architecture != arch for p in found):
             found.append(Proposal(arch, "chance"))
     return found
+
+
+def near_reference(
+    space: Space, allowed: Allowed, count: Callable[[Architecture], int], number: int, patience: int = PATIENCE
+) -> list[Proposal]:
+    """The reference with one decision changed, the largest first; none where it has an option that is not searched.
+
+    What a person would have used is a good place to start from, and more parameters are a better guess than none.
+    """
+    if space.reference not in space:
+        return []
+    near = [arch for arch in space.neighbors(space.reference) if space.usable(arch) is None]
+    order = sorted(near, key=lambda arch: (-count(arch), space.format(arch)))
+    return [Proposal(arch, NEAR) for arch in islice(filter(allowed, order[:patience]), number)]
 
 
 def mutations(

@@ -47,6 +47,10 @@ class Sides:
         """Whether the baseline won the race."""
         return self.winner.architecture == self.baseline.architecture
 
+    def seconds(self, side: Candidate) -> float:
+        """What a training of a side took, the mean over its seeds."""
+        return round(mean(o.seconds for o in self.outcomes[side.architecture]), 2)
+
     def accuracies(self, side: Candidate) -> list[float]:
         return [round(outcome.accuracy, 4) for outcome in self.outcomes[side.architecture]]
 
@@ -80,12 +84,14 @@ def result_of(leg: Leg, race: Race, sides: Sides) -> dict[str, Any]:
         "multiply_adds": products[winner.architecture],
         "accuracy": mean(sides.accuracies(winner)),
         "accuracies": sides.accuracies(winner),
+        "training_seconds": sides.seconds(winner),
         "baseline": {
             "architecture": shown(baseline),
             "parameters": baseline.parameters,
             "multiply_adds": products[baseline.architecture],
             "accuracy": mean(sides.accuracies(baseline)),
             "accuracies": sides.accuracies(baseline),
+            "training_seconds": sides.seconds(baseline),
             "kind": baseline.proposed_by,
             "recipe": asdict(leg.recipe_of(split_name(baseline.architecture)[0])),
         },
@@ -109,6 +115,7 @@ def result_of(leg: Leg, race: Race, sides: Sides) -> dict[str, Any]:
         "budget": leg.budget.seconds,
         "epochs": sides.epochs,
         "examples": leg.plan.examples,
+        "most_products": leg.plan.most_products,
         "rows": len(leg.data.train_y),
         "recipe": asdict(leg.recipe),
         "recipes": [{**asdict(recipe), "accuracy": accuracy} for recipe, accuracy in leg.tried],
