@@ -221,7 +221,7 @@ def found(space: str, data: Dataset, seed: int, budget: float | None, folder: Pa
     """What a find has come to: its winner, what it says to take, and all that its folder says."""
     how, code = QUICK if budget is None else {"budget": budget}, code_digest()
     answer = find(data, space=space, seed=seed, workers=workers, out=folder, overwrite=True, **how)
-    result, base = answer.result, answer.result["baseline"]
+    result, base, took = answer.result, answer.result["baseline"], answer.result["training_seconds"]
     used = used_seconds(folder / "journal.jsonl", 0, len(result["recipes"]))
     winner = {"architecture": result["architecture"], "accuracies": result["accuracies"]}
     baseline = {"architecture": base["architecture"], "accuracies": base["accuracies"]}
@@ -232,7 +232,7 @@ def found(space: str, data: Dataset, seed: int, budget: float | None, folder: Pa
             "recipe": result["recipe"], "epochs": result["epochs"], "examples": result["examples"], "seed": seed,
             "seconds": result["seconds"], "size": result["target"]["size"], "code": code,
             "most_products": result["most_products"],
-            "slower": result["training_seconds"] / base["training_seconds"], "baseline": base["architecture"],
+            "slower": took["winner"] / took["baseline"], "baseline": base["architecture"],
             "choosing": used.get("propose", 0.0) + used.get("race", 0.0) or 2.0, "workers": workers,
             "machine": machine(), "result": without_folders(result),
         },

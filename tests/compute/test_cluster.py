@@ -156,7 +156,7 @@ def test_a_command_with_the_address_of_a_cluster_finds_what_it_finds_in_one_proc
 def plain(value: Any) -> Any:
     """What a command found, without times and places."""
     if isinstance(value, dict):
-        left_out = ("seconds", "run", "out", "page", "front", "latency", "workers", "svg", "curves")
+        left_out = ("seconds", "training_seconds", "run", "out", "page", "front", "latency", "workers", "svg", "curves")
         return {key: plain(each) for key, each in value.items() if key not in left_out}
     return [plain(each) for each in value] if isinstance(value, list) else value
 

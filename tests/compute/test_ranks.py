@@ -41,7 +41,7 @@ def close(a: Any, b: Any, tolerance: float = 2e-4) -> None:
     """Equal words, and numbers that differ by rounding; times apart."""
     if isinstance(a, dict):
         assert a.keys() == b.keys()
-        for key in a.keys() - {"seconds", "run"}:
+        for key in a.keys() - {"seconds", "training_seconds", "run"}:
             close(a[key], b[key], tolerance)
     elif isinstance(a, list):
         assert len(a) == len(b)

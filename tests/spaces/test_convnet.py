@@ -84,3 +84,12 @@ def test_a_wrong_text_is_named(text, says):
 def test_vectors_are_refused():
     with pytest.raises(RequestError, match="this space needs images"):
         load("convnet").network(SPACE.reference, (64,), 10)
+
+
+def test_a_network_is_told_stage_by_stage():
+    told = SPACE.described(SPACE.parse("k7/w2n3+/w1n2/w0.5n1"), channels=16)
+    assert told == (
+        "stage 1: three convolutions of 7x7 and 3x3 with skips, 32 channels",
+        "stage 2: two convolutions of 3x3, 32 channels",
+        "stage 3: one convolution of 3x3, 32 channels",
+    )

@@ -368,6 +368,10 @@ class Space(ABC):
 
     # What drawings and written files ask
 
+    def described(self, arch: Architecture, **size: int) -> tuple[str, ...]:
+        """The network in words, a line for each part, where the text of the architecture is short for them."""
+        return ()
+
     def cells(self, arch: Architecture) -> dict[str, CellGraph]:
         """The cells of an architecture as graphs, by their kind; empty where architectures are no cells."""
         return {}

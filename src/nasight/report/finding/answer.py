@@ -95,6 +95,8 @@ class FoundValues:
     """What to know about its score, such as that the most frequent class would score as high."""
     target: str | None = None
     """Whether the training that is meant in the end was reached; None: the find's own is meant."""
+    described: Sequence[str] = ()
+    """The winner in words, a line for each of its parts; empty: its text says it all."""
     shallow: str | None = None
     """What to know of a winner whose cell is shallow."""
     cautions: Sequence[str] = ()
@@ -243,6 +245,9 @@ TEMPLATE = """
   {% else %}
     <p class="note">The {{ "baseline" if values.same else "winner" }}:<br>
     <span class="code">{{ values.winner.architecture }}</span></p>
+    {% if values.described %}
+    <ul>{% for line in values.described %}<li>{{ line }}</li>{% endfor %}</ul>
+    {% endif %}
   {% endfor %}
   </div>
   <div>

@@ -122,7 +122,8 @@ TEMPLATE = """
   </tbody></table></div>
 {% endmacro %}
 <p>{{ values.candidates|rejectattr("control")|list|length }} candidates and
-{{ values.candidates|selectattr("control")|list|length }} controls were trained from scratch, all with one recipe, the
+{% set controls = values.candidates|selectattr("control")|list|length %}
+{{ controls }} control{{ "s" if controls != 1 }} were trained from scratch, all with one recipe, the
 trainings of a rung on the same rows in the same order
 {%- if values.judged_rows %}, and judged by {{ values.judged_rows|number }} other rows{% endif %}.
 Every rung is a whole training of its length. Candidates that are clearly behind leave. The best of the others continue

@@ -114,9 +114,29 @@ class ConvNet(Space):
     def lightest(self) -> tuple[Architecture, ...]:
         return (self.parse("/".join(["k3", *["w0.5n1"] * STAGES])),)
 
+    def described(self, arch: Architecture, **size: int) -> tuple[str, ...]:
+        """A line for each stage.
+
+        >>> ConvNet().described(ConvNet().parse("k5/w1n1/w0.5n2+/w1n2"))[:2]
+        ('stage 1: one convolution of 5x5, 32 channels', 'stage 2: two convolutions of 3x3 with a skip, 32 channels')
+        """
+        return tuple(
+            _in_words(stage, form)
+            for stage, form in enumerate(stage_forms(self.checked(arch), self.size(**size)["channels"]), 1)
+        )
+
     def source(self, arch: Architecture, inputs: tuple[int, ...], classes: int, size: Mapping[str, int]) -> Source:
         sizes = self.size(**size)
         return write(stage_forms(self.checked(arch), sizes["channels"]), tuple(inputs), **sizes)
+
+
+def _in_words(stage: int, form: StageForm) -> str:
+    number = ("one convolution", "two convolutions", "three convolutions")[form.layers - 1]
+    sides = f"{form.first}x{form.first}"
+    if form.layers > 1 and form.first != SIDE:
+        sides += f" and {SIDE}x{SIDE}"
+    skips = "" if not form.skip else " with a skip" if form.layers == 2 else " with skips"
+    return f"stage {stage}: {number} of {sides}{skips}, {form.channels} channels"
 
 
 class ConvNetParameters(Parameters):

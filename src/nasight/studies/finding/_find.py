@@ -119,7 +119,8 @@ def find(
     loaded, found, name, options = data_and_space(data, space, target, data_folder)
     dataset, sent = with_test_part(loaded), _sent(loaded, executor)
     if target is not None and found.train_size(target) is None:
-        raise RequestError(f"space {found.name!r} has no preset {target!r} to train for later")
+        known = ", ".join(found.train_settings)
+        raise RequestError(f"space {found.name!r} has no preset {target!r} to train for later, only {known}")
     row = method_row(method or default_method(found))
     chosen = choose_device(device)
     check_precision(precision, chosen)

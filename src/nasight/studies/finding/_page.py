@@ -92,6 +92,7 @@ def _answer(find: FinishedFind) -> FoundValues:
         epochs=result["epochs"],
         test_rows=find.judging_rows(test=True),
         design=find.design(result["architecture"]),
+        described=find.described(result["architecture"]),
         trained=result["trained"],
         command=find.answer.command,
         units=Units.of(result),

@@ -76,6 +76,16 @@ class FinishedFind:
             return Design.of(self.path.name, self.space, cells, arch) if cells else None
         return None
 
+    def described(self, text: str) -> tuple[str, ...]:
+        """The network of an architecture in words, at the size of the find; empty where the space has none."""
+        if self.space is None:
+            return ()
+        target = self.result["target"]
+        with suppress(RequestError):
+            size = target.get("decided_at", target)["size"]
+            return self.space.described(read_architecture(self.space, text), **size)
+        return ()
+
     @cached_property
     def searches(self) -> list[Path]:
         """Folders of all searches, those of the first leg first."""
