@@ -99,6 +99,17 @@ def test_a_baseline_that_nothing_beat_stands_alone(tmp_path: Path) -> None:
     assert "Nothing that was raced beat the baseline" in first
 
 
+@pytest.mark.parametrize(("winner", "budget", "says"), [(3.0, 60.0, True), (2.4, 60.0, False), (3.0, None, False)])
+def test_a_winner_that_trains_longer_in_the_same_epochs_comes_with_a_caution(
+    winner: float, budget: float | None, says: bool, tmp_path: Path
+) -> None:
+    took = {"winner": winner, "baseline": 2.0}
+    answer = made_find(tmp_path / "find", budget=budget, training_seconds=took)
+    text = "training of the winner took 1.5 times as long as one of the baseline"
+    assert any(text in caution for caution in answer.cautions) is says
+    assert (text in words(section(find_page(answer), "answer"))) is says
+
+
 def test_what_makes_the_interval_too_narrow_stands_beside_it(tmp_path: Path) -> None:
     plain, warned = made_find(tmp_path / "plain"), made_find(tmp_path / "warned")
     changed(warned.path, rows_vary=False, answers=2)

@@ -261,4 +261,4 @@ def test_a_find_whose_target_is_a_preset_for_photos_reads_them_as_that_preset_do
     assert inputs("imagenet") == (3, 224, 224)
     assert inputs(None) == inputs("paper") == load(str(photos)).inputs == (3, 64, 64)
     assert data_and_space(load(str(photos), resolution=32), "darts", "imagenet", None)[0].inputs == (3, 32, 32)
-    assert data_and_space(str(photos), None, None, None)[2] == "nasbench201"
+    assert data_and_space(str(photos), None, None, None)[2] == "convnet"

@@ -27,6 +27,8 @@ from nasight.studies.finding._settings import is_own
 from nasight.studies.finding._work import BOOSTING
 
 NOT_SEARCHED = (PLAIN, OWN, BOOSTING)
+SLOWER = 1.25
+"""From so many times the seconds of the baseline's training on, the winner's is called slower."""
 """Who proposed what is of no searched space."""
 
 
@@ -177,6 +179,18 @@ def figures_network(result: Mapping[str, Any]) -> str:
     return f"of the network in model/, seed 1 of {len(scores)}: {Units.of(result).text(scores[0])}"
 
 
+def slower(result: Mapping[str, Any]) -> float:
+    """How many times as long as one of the baseline a training of the winner took; 1 where no clock counts.
+
+    >>> slower({"budget": 60.0, "training_seconds": {"winner": 3.0, "baseline": 2.0}, "baseline": {"kind": "plain"}})
+    1.5
+    """
+    took = result.get("training_seconds")
+    if took is None or result.get("budget") is None or result["baseline"]["kind"] == BOOSTING:
+        return 1.0
+    return float(took["winner"] / max(took["baseline"], 1e-9))
+
+
 def baseline_words(result: Mapping[str, Any]) -> str:
     """The baseline of a result, as a sentence names it."""
     kind, own = str(result["baseline"]["kind"]), is_own(str(result["space"]))
@@ -275,6 +289,11 @@ class Answer:
             units, mine = Units.of(self.result), ahead["baseline"]
             than = "" if mine is None else f": {units.text(ahead['accuracy'])} against {units.text(mine)}"
             found.append(f"in the race another control, {ahead['architecture']}, was ahead of the baseline{than}")
+        if (times := slower(self.result)) >= SLOWER:
+            found.append(
+                f"a training of the winner took {times:.1f} times as long as one of the baseline, which had as many "
+                "epochs: with as many seconds the baseline may be as good"
+            )
         return found
 
     @property
