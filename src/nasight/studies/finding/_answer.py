@@ -27,9 +27,9 @@ from nasight.studies.finding._settings import is_own
 from nasight.studies.finding._work import BOOSTING
 
 NOT_SEARCHED = (PLAIN, OWN, BOOSTING)
+"""Who proposed what is of no searched space."""
 SLOWER = 1.25
 """From so many times the seconds of the baseline's training on, the winner's is called slower."""
-"""Who proposed what is of no searched space."""
 
 
 @dataclass(frozen=True)

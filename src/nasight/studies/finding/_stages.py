@@ -80,7 +80,7 @@ def _take_size(leg: Leg) -> None:
         # A find of an earlier version had no limit of this kind.
         leg.context.take_size(found["size"], found.get("most_products"))
         leg.epochs = found["epochs"]
-    elif leg.budget.seconds is None:
+    else:
         # A training counts as one however long it takes, so none may be much longer than others.
         leg.context.take_size(leg.context.size, most_products(leg.context, leg.read(leg.reference())))
 
