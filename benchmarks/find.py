@@ -4,10 +4,10 @@
 
 For every data set and seed a find runs first. The others then get the seconds that it took to choose (its proposals and
 its race) on the same number of processes, and its recipe; what each of them chooses is trained as the find's winner
-was: the same rows, epochs and seeds. The test part judges all of them, and nothing else. Ways to choose:
+was: the same rows and seeds, and as many seconds (a slower network has fewer epochs; in finds that gave all networks
+the same epochs, as many epochs). The test part judges all of them, and nothing else. Ways to choose:
 
     reference    the space's own architecture; it takes no time
-    longer       the same, trained for as many seconds as the winner was: for more epochs, where it is faster
     halving      random architectures with successive halving, as optuna's documentation shows it
     largest      the most parameters of the space; it takes no time
     naswot       the best NASWOT of as many random architectures as there is time for, each form once
@@ -33,9 +33,10 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any
 
 import torch
@@ -54,7 +55,17 @@ from nasight.searching import LogProbability, search
 from nasight.spaces import MultiplyAdds, Space, search_options
 from nasight.spaces import load as load_space
 from nasight.studies import find
-from nasight.studies.finding import Outcome, Recipe, Request, Trainings, answer_seeds, shared, used_seconds
+from nasight.studies.finding import (
+    Outcome,
+    PaceProbe,
+    Recipe,
+    Request,
+    Trainings,
+    answer_seeds,
+    paced_epochs,
+    shared,
+    used_seconds,
+)
 from nasight.training import Diverged, Trainer
 
 SETS: dict[str, dict[str, Any]] = {
@@ -63,7 +74,7 @@ SETS: dict[str, dict[str, Any]] = {
     "cifar-10": {"rows": 8_000, "test": 5_000, "side": 16},
 }
 STUDY = "benchmark"
-WAYS = ("reference", "longer", "halving", "largest", "naswot", "gaea")
+WAYS = ("reference", "halving", "largest", "naswot", "gaea")
 SPACE = "nasbench201"
 """The space whose rows have no name of it: they were the first."""
 QUICK = {"trainings": 26, "epochs": 1}
@@ -104,8 +115,6 @@ class Chooser:
 
     def reference(self, place: Path) -> str:
         return self.space.format(self.space.reference)
-
-    longer = reference
 
     def largest(self, place: Path) -> str:
         count = self.space.parameters(self.data.inputs, self.data.n_classes, **self.settings["size"])
@@ -159,9 +168,11 @@ class Chooser:
         optuna.create_study(study_name=STUDY, storage=storage, direction="maximize")
         with process_pool(self.workers) as pool:
             list(pool.map(abs, range(self.workers)))  # the processes have started, as those of a find have
-            request = replace(self.settings["request"], seed=10_000 * self.seed)
-            most = self.settings["most_products"]
-            trial = Trial(self.space, self.products, most, self.settings["trainings"], request, log, self.seconds)
+            request = replace(self.settings["request"], seed=10_000 * self.seed, validation=0.25)
+            most, paced = self.settings["most_products"], self.settings["paced"]
+            trial = Trial(
+                self.space, self.products, most, self.settings["trainings"], request, paced, log, self.seconds
+            )
             list(pool.map(trial, [1_000 * self.seed + k for k in range(self.workers)]))
         study = optuna.load_study(study_name=STUDY, storage=storage)
         ended = [t for t in study.trials if t.state == optuna.trial.TrialState.COMPLETE]
@@ -178,6 +189,9 @@ class Trial:
     most_products: float | None
     trainings: Trainings
     request: Request
+    """A training of the find's winner."""
+    paced: bool
+    """Whether all trainings take as long as that one; else they have its epochs."""
     log: str
     seconds: float
 
@@ -185,15 +199,19 @@ class Trial:
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
-        space = self.space
+        space, probe = self.space, PaceProbe(self.trainings)
+        with torch_threads(1):
+            _, usual = probe(self.request), probe(self.request)  # the first steps of a process are slow
 
         def objective(trial: optuna.Trial) -> float:
             options = {d.name: trial.suggest_categorical(d.name, d.options) for d in space.decisions}
             arch = space.architecture(options)
             if self.most_products is not None and (self.products(arch) or 0) > self.most_products:
                 raise optuna.TrialPruned
-            text = space.format(arch)
-            request = replace(self.request, architecture=text, validation=0.25)
+            request = replace(self.request, architecture=space.format(arch))
+            if self.paced:
+                pace = (probe(request) or 1.0) / (usual or 1.0)
+                request = replace(request, epochs=paced_epochs(request.epochs, pace))
             trainer, accuracy = Trainer(self.trainings.job(request)), 0.0
             while not trainer.done:
                 accuracy = trainer.run_epoch(lambda: None).test_accuracy or 0.0
@@ -232,6 +250,7 @@ def found(space: str, data: Dataset, seed: int, budget: float | None, folder: Pa
             "recipe": result["recipe"], "epochs": result["epochs"], "examples": result["examples"], "seed": seed,
             "seconds": result["seconds"], "size": result["target"]["size"], "code": code,
             "most_products": result["most_products"],
+            "equal": result["equal"], "baseline_epochs": base["epochs"],
             "slower": took["winner"] / took["baseline"], "baseline": base["architecture"],
             "choosing": used.get("propose", 0.0) + used.get("race", 0.0) or 2.0, "workers": workers,
             "machine": machine(), "result": without_folders(result),
@@ -259,7 +278,7 @@ def one(
     with shared(data) as mapped_data:
         work = Trainings({"space": load_space(space.name)}, mapped_data)
         request = Request(
-            space.format(space.reference), "space", about["epochs"], 0, Recipe(**about["recipe"]),
+            row["find: its winner"]["architecture"], "space", about["epochs"], 0, Recipe(**about["recipe"]),
             examples=about["examples"], size=tuple(sorted(size.items())),
             batch_size=32 if len(data.train_y) < 4_000 else 64,
         )  # fmt: skip
@@ -268,6 +287,7 @@ def one(
             "trainings": work,
             "request": request,
             "most_products": about.get("most_products"),
+            "paced": about.get("equal") == "seconds",
         }
         chooser = Chooser(space, data, about["choosing"], seed, settings, workers)
         for way in ways:
@@ -278,26 +298,34 @@ def one(
                 rows.put(place.name, row)
         left = [way for way in ways if "accuracies" not in row[way]]
         seeds = answer_seeds(seed, number=len(row["find: its winner"]["accuracies"]))
-        epochs = dict.fromkeys(left, about["epochs"])
-        if "longer" in left:
-            if about["baseline"] != request.architecture:
-                raise ValueError("the way 'longer' is for finds whose baseline is the space's reference")
-            epochs["longer"] = round(about["epochs"] * max(1.0, about["slower"]))
-        asked = [
-            replace(request, architecture=row[way]["architecture"], epochs=epochs[way], seed=s)
-            for way in left
-            for s in seeds
-        ]
+        chosen = [replace(request, architecture=row[way]["architecture"]) for way in left]
         with process_pool(workers) as pool:
+            if settings["paced"]:
+                known = {about["baseline"]: about["baseline_epochs"], request.architecture: request.epochs}
+                chosen = in_the_same_time(chosen, request, known, work, pool, workers)
+            asked = [replace(each, seed=s) for each in chosen for s in seeds]
             trained: list[Outcome | None] = list(pool.map(work, asked))
         for way, at in zip(left, range(0, len(trained), len(seeds)), strict=True):
             outcomes = trained[at : at + len(seeds)]
             ended = [o.seconds for o in outcomes if o is not None]
             row[way]["accuracies"] = [None if o is None else round(o.accuracy, 4) for o in outcomes]
-            row[way]["training"] = fmean(ended) if ended else None
+            row[way]["training"], row[way]["epochs"] = fmean(ended) if ended else None, asked[at].epochs
             print(f"{place.name}: {way} {row[way]['accuracies']}", file=sys.stderr, flush=True)
         rows.put(place.name, row)
     return row
+
+
+def in_the_same_time(
+    chosen: list[Request], winner: Request, known: dict[str, int], work: Trainings, pool: Executor, workers: int
+) -> list[Request]:
+    """These trainings with as many epochs as take the seconds of the winner's; those of the find's sides are known."""
+    new = sorted({each.architecture for each in chosen} - known.keys())
+    texts = [*new, *[winner.architecture] * (2 * workers)]  # the winner last: the first steps of a process are slow
+    seconds = list(pool.map(PaceProbe(work), [replace(winner, architecture=text) for text in texts]))
+    usual = median([each for each in seconds[len(new) :] if each is not None])
+    paces = {text: 1.0 if each is None else each / usual for text, each in zip(new, seconds, strict=False)}
+    epochs = {**{text: paced_epochs(winner.epochs, pace) for text, pace in paces.items()}, **known}
+    return [replace(each, epochs=epochs[each.architecture]) for each in chosen]
 
 
 def value(row: dict[str, Any], way: str, classes: int = 10) -> float:

@@ -229,7 +229,7 @@ def test_a_race_that_stopped_early_is_shown_with_the_rungs_that_were_run(tmp_pat
     assert "were trained on both" not in said["race"]
     assert charts(path)["race"]["race"]["layout"]["xaxis"]["ticktext"] == ["3 epochs of 250 rows"]
     assert "Accuracy after 3 epochs against" in said["front"]
-    assert "The longest training of the race had 3 epochs, those of the answer 27." in said["untried"]
+    assert "The winner's longest training in the race had 3 epochs, those of the answer 27." in said["untried"]
     assert (
         "6 (planned: 8) candidates for 3 epochs of 250 rows, with 2 controls; planned and not reached: "
         "4 candidates for 9 epochs, 2 candidates for 27 epochs" in said["cost"]

@@ -183,7 +183,7 @@ def summary(answer: Answer) -> str:
         *(further if of_baseline else []),
         f"  recipe       learning rate {recipe['lr']:g}, weight decay {recipe['weight_decay']:g}"
         + (f", random changes of images: {recipe['augmentation']}" if _images(answer) else ""),
-        f"  cost         {time_text(r['seconds'])}, {r['trainings']} trainings (last: {r['epochs']} epochs, {rows})",
+        f"  cost         {time_text(r['seconds'])}, {r['trainings']} trainings (last: {_lengths(r)}, {rows})",
         f"  front        {sum(p['best'] for p in r['front'])} of {len(r['front'])} raced architectures are the best of "
         "their size",
         f"  run          {r['run']}",
@@ -196,6 +196,18 @@ def summary(answer: Answer) -> str:
         *([] if reached else [f"Train it as meant: nasight train {quote(str(r['run']))}"]),
     ]
     return "\n".join(lines)
+
+
+def _lengths(result: Mapping[str, Any]) -> str:
+    """The length of the trainings that answer, in words."""
+    epochs, base = result["epochs"], result["baseline"]
+    if result.get("equal") != "seconds":
+        return f"{epochs} epochs"
+    took = result["training_seconds"]
+    alike = result["architecture"] == base["architecture"] or base["kind"] == "boosting"
+    return f"{took['winner']:.3g} s, {epochs} epochs" + (
+        "" if alike else f"; the baseline {took['baseline']:.3g} s, {base['epochs']} epochs"
+    )
 
 
 def _images(answer: Answer) -> bool:

@@ -211,7 +211,7 @@ def test_a_race_without_time_for_its_last_rung_keeps_the_rungs_that_were_run(
     assert len(race["rows"]) == 1
     assert all(len(line["accuracies"]) == 1 and line["accuracies"][0] is not None for line in race["lines"])
     page = " ".join((found.path / "report.html").read_text().split())
-    assert "The longest training of the race had 1 epoch, those of the answer 3." in page
+    assert "The winner's longest training in the race had 1 epoch, those of the answer 3." in page
     assert "; planned and not reached: " in page
 
 

@@ -82,7 +82,7 @@ def test_the_reference_is_changed_in_one_decision_the_largest_first() -> None:
     count = space.parameters((3, 16, 16), 10)
     products = space.multiply_adds((3, 16, 16), 10)
     most = 3 * (products(space.reference) or 0)
-    found = near_reference(space, lambda arch: (products(arch) or 0) <= most, count, 5)
+    found = near_reference(space, lambda arch: (products(arch) or 0) <= most, lambda arch: -count(arch), 5)
     texts = [space.format(proposal.architecture) for proposal in found]
     # 94,762 parameters and 2 * 147,456 + 512 of two more layers; 147,456 + 256 of one; 73,728 kernels of a wider stage.
     assert texts == [

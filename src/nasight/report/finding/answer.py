@@ -42,6 +42,16 @@ class TrainedSide:
     """Whether the answer says to take it."""
     multiply_adds: int | None = None
     """Per example; None: unknown."""
+    epochs: int | None = None
+    """Of each training; None: it has none."""
+    seconds: float | None = None
+    """That each took; None: unknown."""
+
+    @property
+    def training(self) -> str:
+        """The length of its trainings in words."""
+        epochs = "" if self.epochs is None else f"{self.epochs} epoch{'' if self.epochs == 1 else 's'}"
+        return " in ".join(filter(None, [epochs, "" if self.seconds is None else f"{self.seconds:.3g} s"]))
 
     @property
     def proposers(self) -> str:
@@ -75,8 +85,6 @@ class FoundValues:
     """What it was given."""
     trainings: int
     """From scratch, all of them."""
-    epochs: int
-    """Of the trainings that answer."""
     test_rows: int | None
     """Rows that judge the answer; None: unknown."""
     design: Design | None
@@ -220,6 +228,7 @@ TEMPLATE = """
     {{ svg(values.dots(side)) }}
     <p class="under">{{ side.parameters|number }} parameters
       {%- if side.multiply_adds is not none %}, {{ side.multiply_adds|number }} multiply-adds{% endif %}<br>
+      {% if side.training %}each training: {{ side.training }}<br>{% endif %}
       {{ side.name if side is sameas values.baseline else "proposed by: " ~ side.proposers }}</p>
   </div>
 {% endfor %}
@@ -260,7 +269,7 @@ TEMPLATE = """
     {% if values.warning %}<p class="note">{{ values.warning[:1]|upper }}{{ values.warning[1:] }}.</p>{% endif %}
     <p>{{ "It" if values.taken.parameters else "The best network" }} is trained:
     <span class="code">{{ values.trained }}</span>, the first of {{ values.taken.accuracies|length }}
-    seeds, {{ values.epochs|number }} epoch{{ "s" if values.epochs != 1 }} each. To use it on new files:</p>
+    seeds. To use it on new files:</p>
     <div class="copy">
       <pre id="use">{{ values.command }}</pre>
       <button type="button" data-copy="use">Copy</button>

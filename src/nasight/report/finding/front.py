@@ -61,8 +61,8 @@ class FrontValues:
 
     points: Sequence[FrontPoint]
     """From small to large."""
-    epochs: int
-    """Of the last rung."""
+    length: str
+    """Of the trainings on the last rung, such as "6 epochs"."""
     take: str
     """The command that trains a point within limits."""
     units: Units = field(default_factory=Units)
@@ -87,7 +87,7 @@ class FrontValues:
 
 TEMPLATE = """
 {% set metric = values.units.metric %}
-<p>{{ metric[:1]|upper }}{{ metric[1:] }} after {{ values.epochs }} epoch{{ "s" if values.epochs != 1 }} against the
+<p>{{ metric[:1]|upper }}{{ metric[1:] }} after {{ values.length }} against the
 number of parameters. On the front are the points to which no other is at least as good and smaller. The star is the
 winner of the race. Hollow points left the race earlier: their {{ metric }} is an estimate, what they had plus what
 others gained on average.</p>

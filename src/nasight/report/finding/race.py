@@ -58,6 +58,8 @@ class FindRaceValues:
     """The standard deviation of an accuracy over seeds, in points; None: unknown."""
     judged_rows: int | None
     """Rows that judge the race; None: unknown."""
+    equal_time: bool = False
+    """Whether all trainings of a rung took about the same time; else they had the same epochs."""
     units: Units = field(default_factory=Units)
     """In which scores are written."""
 
@@ -126,7 +128,12 @@ TEMPLATE = """
 {{ controls }} control{{ "s" if controls != 1 }} were trained from scratch, all with one recipe, the
 trainings of a rung on the same rows in the same order
 {%- if values.judged_rows %}, and judged by {{ values.judged_rows|number }} other rows{% endif %}.
-Every rung is a whole training of its length. Candidates that are clearly behind leave. The best of the others continue
+Every rung is a whole training of its length.
+{% if values.equal_time %}
+All trainings of a rung take about the same time: its epochs are those of the reference, slower networks have fewer and
+faster ones more.
+{% endif %}
+Candidates that are clearly behind leave. The best of the others continue
 while there is time: {{ values.finished }} of the candidates reached the last rung. Controls never leave.</p>
 {% if values.closer %}
 <p><button type="button" id="closer" aria-pressed="false" data-range="{{ values.closer|list }}">Enlarge the better half

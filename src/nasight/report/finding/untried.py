@@ -51,9 +51,9 @@ class UntriedValues:
     target_size: Mapping[str, int]
     """Of its networks."""
     longest: int
-    """Epochs of the longest training in the race."""
+    """Epochs of the winner's longest training in the race."""
     epochs: int
-    """Of the trainings that answer."""
+    """Of its trainings that answer."""
     max_params: int | None
     """The limit; None: there was none."""
     max_latency: float | None
@@ -136,7 +136,7 @@ TEMPLATE = """
   The answer is judged by {{ values.test_rows|number }} test rows, which chose nothing.
   {% endif %}
   </li>
-  <li><strong>Length.</strong> The longest training of the race had {{ values.longest }}
+  <li><strong>Length.</strong> The winner's longest training in the race had {{ values.longest }}
   epoch{{ "s" if values.longest != 1 }}, those of the answer {{ values.epochs }}. Longer trainings may rank otherwise.
   {% if values.epochs < values.longest %}
   The answer's are shorter than the longest of the race, so both networks may be trained too little: a larger budget

@@ -5,6 +5,7 @@ from nasight.studies.finding._answering import answer_seeds
 from nasight.studies.finding._budget import Budget, read_budget, time_text
 from nasight.studies.finding._find import find, resume_find
 from nasight.studies.finding._journal import kept_outcomes
+from nasight.studies.finding._pace import PaceProbe, paced_epochs
 from nasight.studies.finding._page import find_page
 from nasight.studies.finding._plan import Plan, Speed
 from nasight.studies.finding._plan_only import PlannedFind, find_plan
@@ -24,6 +25,7 @@ __all__ = [
     "Entry",
     "FindPolicy",
     "Outcome",
+    "PaceProbe",
     "Plan",
     "PlannedFind",
     "Point",
@@ -40,6 +42,7 @@ __all__ = [
     "find_page",
     "find_plan",
     "kept_outcomes",
+    "paced_epochs",
     "plan",
     "read_budget",
     "resume_find",

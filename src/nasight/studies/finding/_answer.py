@@ -290,9 +290,10 @@ class Answer:
             than = "" if mine is None else f": {units.text(ahead['accuracy'])} against {units.text(mine)}"
             found.append(f"in the race another control, {ahead['architecture']}, was ahead of the baseline{than}")
         if (times := slower(self.result)) >= SLOWER:
+            same = "" if self.result.get("equal") == "seconds" else ", which had as many epochs"
             found.append(
-                f"a training of the winner took {times:.1f} times as long as one of the baseline, which had as many "
-                "epochs: with as many seconds the baseline may be as good"
+                f"a training of the winner took {times:.1f} times as long as one of the baseline{same}: with as many "
+                "seconds the baseline may be as good"
             )
         return found
 

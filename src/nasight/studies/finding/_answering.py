@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import mean
 from typing import Any
 
 from nasight.errors import RunError
 from nasight.studies.finding._leg import Leg, leg_seed
 from nasight.studies.finding._names import OWN, SPACE, is_searched, split_name
+from nasight.studies.finding._pace import paced_epochs
 from nasight.studies.finding._plan import SEEDS
 from nasight.studies.finding._planning import JUDGING, KEPT_EPOCH, MOST_EPOCHS
-from nasight.studies.finding._race import Candidate, Outcome, Race
+from nasight.studies.finding._race import Outcome, Race
 from nasight.studies.finding._result import Sides, result_of
 from nasight.studies.finding._settings import is_own
 from nasight.studies.finding._speed import expected_seconds
@@ -62,8 +63,9 @@ def answer(leg: Leg, race: Race) -> dict[str, Any]:
     winners = [c for c in networks if not c.control and c.architecture not in race.left] or networks
     while controls and winners:
         baseline, winner = controls[0], winners[0]
-        epochs, seeds = _decided(leg, race, winner, baseline)
-        requests, sides = _trained(leg, race, (winner, baseline), epochs, seeds)
+        lengths = Lengths(leg, race, [c.architecture for c in (winner, baseline)])
+        epochs, seeds = lengths.decided()
+        requests, sides = _trained(leg, race, epochs, seeds)
         failed = [name for name, outcomes in sides.items() if any(o is None for o in outcomes)]
         if not failed:
             found = {name: [o for o in outcomes if o is not None] for name, outcomes in sides.items()}
@@ -76,27 +78,84 @@ def answer(leg: Leg, race: Race) -> dict[str, Any]:
     )
 
 
-def _decided(leg: Leg, race: Race, winner: Candidate, baseline: Candidate) -> tuple[int, int]:
-    """Epochs and seeds, decided once in a leg."""
-    if f"epochs {leg.number}" not in leg.journal:
-        epochs, seeds = _affordable(leg, race, winner, baseline)
-        leg.journal.put(f"seeds {leg.number}", seeds)
-        leg.journal.put(f"epochs {leg.number}", epochs)
-    # A find of an earlier version kept no seeds: it had the fewest.
-    return int(leg.journal[f"epochs {leg.number}"]), int(leg.journal.get(f"seeds {leg.number}", SEEDS))
+class Lengths:
+    """How long the trainings of the answer are, and how many there are: decided once in a leg.
+
+    Where time counts, all of them take the same time, and each side has the epochs that this is for it, by what its
+    training on the last rung took.
+    """
+
+    def __init__(self, leg: Leg, race: Race, names: Sequence[str]) -> None:
+        self.leg, self.race, self.names = leg, race, names
+
+    def decided(self) -> tuple[dict[str, int], int]:
+        """Epochs of each side, and seeds."""
+        number, journal = self.leg.number, self.leg.journal
+        if f"epochs {number}" not in journal:
+            epochs, seeds = self._affordable()
+            journal.put(f"seeds {number}", seeds)
+            if self.leg.plan.paced:
+                journal.put(f"answer seconds {number}", round(epochs * self._fastest, 3))
+            journal.put(f"epochs {number}", epochs)
+        seconds = journal.get(f"answer seconds {number}")
+        # A find of an earlier version kept no seeds: it had the fewest.
+        return self._epochs(int(journal[f"epochs {number}"]), seconds), int(journal.get(f"seeds {number}", SEEDS))
+
+    def _epochs(self, epochs: int, seconds: float | None) -> dict[str, int]:
+        """Of each side: the same, or as many as it has in these seconds."""
+        if seconds is None:
+            return dict.fromkeys(self.names, epochs)
+        return {name: paced_epochs(seconds / self._epoch(name), 1.0) for name in self.names}
+
+    def _epoch(self, name: str) -> float:
+        """Seconds of an epoch of the answer, as those of the last rung were. Gradient boosting has none."""
+        if split_name(name)[0] == BOOSTING:
+            return self._fastest
+        return self.leg.plan.examples * _seconds(self.race, name) / self._passes(name) + KEPT_EPOCH
+
+    @property
+    def _fastest(self) -> float:
+        """Seconds of an epoch of the side whose epochs are the shortest."""
+        return min(self._epoch(name) for name in self.names if split_name(name)[0] != BOOSTING)
+
+    def _passes(self, name: str) -> float:
+        """Rows that a training of a side passed on the last rung, those that judged by what they cost."""
+        rung = self.race.rung
+        return self.leg.passes(self.leg.epochs_of(name, rung), self.leg.plan.rows(rung))
+
+    def _affordable(self) -> tuple[int, int]:
+        """Epochs (of the fastest side) and seeds: the longest for which there is time, then as many as there is."""
+        leg = self.leg
+        if leg.budget.seconds is None:
+            return leg.plan.epochs, SEEDS
+        took = sorted(((_seconds(self.race, name), name) for name in self.names), reverse=True)
+        usable, fastest = ANSWERED * leg.left(), self._fastest if leg.plan.paced else None
+
+        def seconds(name: str, took: float, epochs: int) -> float:
+            # More rows learn now: those of the whole plan, and those that judged.
+            rows = epochs * leg.plan.examples + JUDGING * leg.tests
+            return expected_seconds(rows, [(self._passes(name), took)]) + epochs * KEPT_EPOCH
+
+        def fits(epochs: int, seeds: int) -> bool:
+            sides = self._epochs(epochs, None if fastest is None else epochs * fastest)
+            costs = [seconds(name, each, sides[name]) for each, name in took for _ in range(seeds)]
+            return makespan(costs, leg.context.count) <= usable
+
+        least = min(LEAST_EPOCHS, leg.plan.rungs[0])
+        return longest(fits, least, leg.epochs or max(leg.plan.epochs, MOST_EPOCHS))
 
 
 def _trained(
-    leg: Leg, race: Race, sides: Sequence[Candidate], epochs: int, seeds: int
+    leg: Leg, race: Race, epochs: Mapping[str, int], seeds: int
 ) -> tuple[dict[str, list[Request]], dict[str, list[Outcome | None]]]:
     """The trainings of both sides, and their outcomes."""
     requests = {
-        c.architecture: [
-            leg.request(key, text, epochs, seed, leg.recipe_of(key), final=True)
+        name: [
+            leg.request(key, text, number, seed, leg.recipe_of(key), final=True)
             for seed in answer_seeds(leg.settings.seed, leg.number, seeds)
         ]
-        for c in sides
-        for key, text in [split_name(c.architecture)]
+        for name, number in epochs.items()
+        for key, text in [split_name(name)]
     }
     # The slower ones first, so that no process is left with a long one in the end.
     slower = sorted(requests, key=lambda name: -_seconds(race, name))
@@ -108,26 +167,6 @@ def _trained(
 def _seconds(race: Race, architecture: str) -> float:
     """What a training of an architecture took on the last rung."""
     return mean(o.seconds for e, o in race.outcomes.items() if (e.architecture, e.rung) == (architecture, race.rung))
-
-
-def _affordable(leg: Leg, race: Race, winner: Candidate, baseline: Candidate) -> tuple[int, int]:
-    """Epochs and seeds of the trainings of both: the longest for which there is time, then as many as there is."""
-    if leg.budget.seconds is None:
-        return leg.plan.epochs, SEEDS
-    last = race.rung
-    took = sorted((_seconds(race, c.architecture) for c in (winner, baseline)), reverse=True)
-    # More rows learn now: those of the whole plan, and those that judged.
-    passes = leg.passes(leg.plan.rungs[last], leg.plan.rows(last))
-    usable = ANSWERED * leg.left()
-
-    def fits(epochs: int, seeds: int) -> bool:
-        rows = epochs * leg.plan.examples + JUDGING * leg.tests
-        each = [expected_seconds(rows, [(passes, t)]) + epochs * KEPT_EPOCH for t in took]
-        costs = [cost for cost in each for _ in range(seeds)]
-        return makespan(costs, leg.context.count) <= usable
-
-    least = min(LEAST_EPOCHS, leg.plan.rungs[0])
-    return longest(fits, least, leg.epochs or max(leg.plan.epochs, MOST_EPOCHS))
 
 
 def longest(fits: Callable[[int, int], bool], least: int, most: int) -> tuple[int, int]:

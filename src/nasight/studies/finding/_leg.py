@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from statistics import fmean, median
 from typing import Any
 
 from nasight.architecture import Architecture
@@ -15,7 +16,8 @@ from nasight.reproducible import generator_for
 from nasight.searching import Latency
 from nasight.studies.finding._budget import Budget
 from nasight.studies.finding._context import Context
-from nasight.studies.finding._names import OWN, SPACE
+from nasight.studies.finding._names import OWN, PLAIN, SPACE, split_name
+from nasight.studies.finding._pace import PaceProbe, paced_epochs
 from nasight.studies.finding._plan import JUDGE_SHARE, Plan, Speed
 from nasight.studies.finding._planning import (
     FEWEST_EPOCHS,
@@ -38,6 +40,8 @@ KEPT_SECONDS = 60.0
 """Trainings that take longer are kept in folders of their own, with checkpoints, so that a kill costs little."""
 RESERVE = 1.2
 """So many times what a later rung needs at least is left for it."""
+REFERENCE_PROBES = 2
+"""How often each process times the reference beside the candidates."""
 LENT = 0.15
 """Of the answer's time, the part that a race may take where short trainings said nothing about longer ones."""
 TOLD_BY = 6
@@ -47,6 +51,10 @@ TOLD_BY = 6
 def leg_seed(seed: int, number: int = 0) -> int:
     """The first seed of a leg: far enough from those of other finds and legs that none of theirs is used again."""
     return 10_000 * seed + 100 * number
+
+
+def _pace_key(name: str) -> str:
+    return f"pace {name}"
 
 
 @dataclass(frozen=True)
@@ -90,7 +98,25 @@ class Leg:
     @property
     def speed(self) -> Speed:
         """What was measured on this machine before the plan was made."""
-        return Speed(**self.journal[f"speed {self.number}"])
+        found = Speed(**self.journal[f"speed {self.number}"])
+        return found.paced(self.controls) if self.plan.paced else found
+
+    @property
+    def controls(self) -> int:
+        """How many controls run along, the reference among them."""
+        return sum(not self.left_out(key) for key in self.context.spaces)
+
+    def left_out(self, key: str) -> bool:
+        """Whether a control has no part: where a larger network is meant, what has but one size is nothing to compare.
+
+        What the user has named runs along all the same.
+        """
+        return key in (PLAIN, BOOSTING) and self.longer_is_meant
+
+    @property
+    def counts_seconds(self) -> bool:
+        """Whether what counts is what a network comes to in a time, not in a number of epochs that somebody named."""
+        return self.budget.seconds is not None and self.settings.target is None
 
     @property
     def longer_is_meant(self) -> bool:
@@ -151,6 +177,37 @@ class Leg:
     def _is_long(self, rung: int) -> bool:
         """Whether a kill in a training of this rung would cost much; only if some have shown how long they take."""
         return bool(self.context.seen) and self.rung_seconds(rung) > KEPT_SECONDS
+
+    def pace(self, name: str) -> float:
+        """How many times as long as one of the reference an epoch of a candidate takes; 1 where epochs count."""
+        return float(self.journal.get(_pace_key(name), 1.0)) if self.plan.paced else 1.0
+
+    def measure_paces(self, names: Iterable[str]) -> None:
+        """Time some steps of the candidates whose pace is not known, and of the reference beside them."""
+        reference = self.reference()
+        new = [n for n in dict.fromkeys(names) if _pace_key(n) not in self.journal and n != reference]
+        new = [n for n in new if split_name(n)[0] != BOOSTING]
+        if not self.plan.paced or not new:
+            return
+        recipe = getattr(self, "recipe", Recipe())
+        requests = {n: self.request(*split_name(n), 1, self.seed, recipe) for n in (reference, *new)}
+        found = dict[str, list[float | None]]()
+        # The reference in every process, as the others are, and last: the first steps of a process are slow.
+        asked = [*new, *[reference] * (REFERENCE_PROBES * self.context.count)]
+        self.context.workers.each(
+            PaceProbe(self.context.trainings),
+            [requests[name] for name in asked],
+            lambda request, seconds: found.setdefault(request.key(), []).append(seconds),
+        )
+        usual = [seconds for seconds in found[requests[reference].key()] if seconds is not None]
+        for name in new:
+            (seconds,) = found[requests[name].key()]
+            self.journal.put(_pace_key(name), round(seconds / median(usual), 3) if seconds and usual else 1.0)
+        self.context.clock.keep()
+
+    def epochs_of(self, name: str, rung: int) -> int:
+        """The epochs of a candidate on a rung."""
+        return paced_epochs(self.plan.rungs[rung], self.pace(name))
 
     def recipe_of(self, key: str) -> Recipe:
         """How a candidate of this space is trained: as all are, but for the user's own network, with its best rate."""
@@ -234,7 +291,9 @@ class Leg:
 
     def rung_seconds(self, rung: int, among: Sequence[str] = ()) -> float:
         """Seconds of a training on a rung, by those that were seen: of some architectures, or of all."""
-        rows = self.passes(self.plan.rungs[rung], self.plan.rows(rung))
+        usual = self.passes(self.plan.rungs[rung], self.plan.rows(rung))
+        each = [self.passes(self.epochs_of(n, rung), self.plan.rows(rung)) * self.pace(n) for n in among]
+        rows = fmean(each) if each else usual
         seen = self._seen(among)
         if not seen:
             return PER_TRAINING + rows * self.speed.train
@@ -255,9 +314,12 @@ class Leg:
         return sum(seconds for _, seconds in seen) / sum(rows for rows, _ in seen)
 
     def _seen(self, among: Sequence[str] = ()) -> list[tuple[float, float]]:
-        """Rows and seconds of the trainings of the race and its recipe: of some architectures, or of all."""
+        """Rows and seconds of the trainings of the race and its recipe: of some architectures, or of all.
+
+        Where time counts, rows are those that the reference would have learned from in the time.
+        """
         return [
-            (self.passes(r.epochs, r.examples), o.seconds)
+            (self.passes(r.epochs, r.examples) * self.pace(r.architecture), o.seconds)
             for r, o in self.context.seen
             if r.space == SPACE and not r.final and (not among or r.architecture in among)
         ]

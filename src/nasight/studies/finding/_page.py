@@ -37,10 +37,11 @@ from nasight.studies._deepen import kept
 from nasight.studies._report import NAME, write_page
 from nasight.studies.finding._answer import Answer
 from nasight.studies.finding._budget import time_text
-from nasight.studies.finding._plan import Plan
+from nasight.studies.finding._plan import Plan, rung_text
 from nasight.studies.finding._race import Agreement, agreement
 from nasight.studies.finding._read import FinishedFind, verdicts
 from nasight.studies.finding._used import STAGES, used_seconds
+from nasight.studies.finding._work import BOOSTING
 
 ASKED = (
     "space", "method", "baseline", "target", "shares", "max_params", "max_latency", "epochs", "seed", "level",
@@ -75,8 +76,10 @@ def find_page(answer: Answer | str | Path, *, space: Space | None = None, out: s
 
 def _answer(find: FinishedFind) -> FoundValues:
     result, base = find.result, find.result["baseline"]
-    winner = _side("the winner of the race", result, (result["proposed_by"], *result["also_proposed_by"]), find)
-    baseline = _side(proposer_words(base["kind"]), base, (base["kind"],), find)
+    took = result.get("training_seconds", {})
+    by = (result["proposed_by"], *result["also_proposed_by"])
+    winner = _side("the winner of the race", result, by, find, took.get("winner"))
+    baseline = _side(proposer_words(base["kind"]), base, (base["kind"],), find, took.get("baseline"))
     return FoundValues(
         heading=f"Find: a network for {result['data']}, in {find.where}",
         sentence=result["sentence"],
@@ -89,7 +92,6 @@ def _answer(find: FinishedFind) -> FoundValues:
         time=time_text(result["seconds"]),
         budget=find.budget,
         trainings=result["trainings"],
-        epochs=result["epochs"],
         test_rows=find.judging_rows(test=True),
         design=find.design(result["architecture"]),
         described=find.described(result["architecture"]),
@@ -105,7 +107,11 @@ def _answer(find: FinishedFind) -> FoundValues:
     )
 
 
-def _side(name: str, side: Mapping[str, Any], proposed_by: tuple[str, ...], find: FinishedFind) -> TrainedSide:
+def _side(
+    name: str, side: Mapping[str, Any], proposed_by: tuple[str, ...], find: FinishedFind, seconds: float | None
+) -> TrainedSide:
+    # Finds of before kept the epochs of both sides once.
+    epochs = None if BOOSTING in proposed_by else side.get("epochs", find.result["epochs"])
     return TrainedSide(
         name=name,
         architecture=side["architecture"],
@@ -114,6 +120,8 @@ def _side(name: str, side: Mapping[str, Any], proposed_by: tuple[str, ...], find
         multiply_adds=side.get("multiply_adds"),
         proposed_by=proposed_by,
         taken=side["architecture"] == find.result["take"],
+        epochs=epochs,
+        seconds=seconds,
     )
 
 
@@ -124,6 +132,7 @@ def _race(find: FinishedFind) -> FindRaceValues:
         agreements=[_agreement(find, rung) for rung in range(len(find.rungs) - 1)],
         seed_deviation=find.result["race"]["seed_deviation"],
         judged_rows=find.judging_rows(test=False),
+        equal_time=find.equal_time,
         units=Units.of(find.result),
     )
 
@@ -164,7 +173,7 @@ def _front(find: FinishedFind) -> FrontValues | None:
     controls = [c for c in find.candidates if c.control and c.architecture not in there]
     return FrontValues(
         points=[*points, *(_outside(find, c, c.reached) for c in controls if c.reached is not None)],
-        epochs=find.rungs[-1],
+        length=rung_text(find.rungs[-1], 0, 0) + (" of the reference, or as long" if find.equal_time else ""),
         take=f"nasight train {quote(str(find.path))} --max-params {points[0].parameters}",
         units=Units.of(find.result),
     )
@@ -268,7 +277,7 @@ def _untried(find: FinishedFind) -> UntriedValues:
         size=target.get("decided_at", target)["size"],
         target=None if target["reached"] else target["preset"],
         target_size=target["size"],
-        longest=max(find.rungs),
+        longest=find.longest,
         epochs=result["epochs"],
         max_params=find.settings["max_params"],
         max_latency=find.settings["max_latency"],
@@ -301,12 +310,16 @@ def _work(find: FinishedFind, plan: Plan) -> dict[str, str]:
     ]
     run, missed = ", ".join(rungs[: len(trained)]), ", ".join(rungs[len(trained) :])
     sides = "the baseline" if find.same else "winner and baseline"
+    answered = f"{_of(result['epochs'], plan.epochs)} epochs"
+    if find.equal_time:
+        both = "" if find.same else f" and {result['baseline']['epochs']}"
+        answered = f"{result['epochs']}{both} epochs (planned: {plan.epochs} of the reference)"
     return {
         "recipe": f"{recipes} trainings of {plan.recipe_epochs} epochs" if recipes else "kept from an earlier leg",
         "propose": f"{plan.searches} searches of {plan.search_text}, {plan.scored} architectures scored",
         "race": f"{run}, with {len(find.candidates) - len(find.rivals)} controls"
         + (f"; planned and not reached: {missed}" if missed else ""),
-        "answer": f"{sides}, {len(result['accuracies'])} seeds of {_of(result['epochs'], plan.epochs)} epochs",
+        "answer": f"{sides}, {len(result['accuracies'])} seeds of {answered}",
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from nasight.studies.finding._budget import time_text
@@ -37,6 +37,10 @@ class Speed:
     """What the reference takes, in parts of `train`."""
     slower: float = 1.0
     """What a large architecture takes, in parts of `train`: leaders are often large."""
+
+    def paced(self, controls: int) -> Speed:
+        """In units of the reference, where every training takes as long as one of it, those of the controls too."""
+        return replace(self, train=self.train * self.reference, controls=float(controls), reference=1.0, slower=1.0)
 
     def on_rung(self, rung: int) -> float:
         """What a candidate takes, in parts of `train`: on the first rung all that are proposed, later the leaders."""
@@ -74,6 +78,10 @@ class Plan:
     judge_share: float = JUDGE_SHARE
     """Of the training rows, those by which recipe and race are judged."""
 
+    paced: bool = False
+    """Whether all trainings of a rung take the same time: epochs are then those of the reference, and a slower network
+    has fewer. Else all have the same epochs."""
+
     def rows(self, rung: int) -> int:
         """The rows of a rung."""
         return self.rung_rows[rung] if self.rung_rows else self.examples
@@ -109,6 +117,7 @@ class Plan:
             "race": ", ".join(f"{n} x {self.rung_text(i)}" for i, n in enumerate(self.places)),
             "answer": f"winner and baseline, {SEEDS} seeds of {self.epochs} epochs each",
         }
+        same = "epochs are those of the reference: a slower network has fewer, and takes as long"
         sizes = ", ".join(f"{name} {value}" for name, value in self.size.items())
         return [
             *(
@@ -117,6 +126,7 @@ class Plan:
                 if part in self.seconds
             ),
             *([f"  {'networks':<12} {'':>12}   {sizes}{self._most_text()}"] if sizes else []),
+            *([f"  {'equal time':<12} {'':>12}   {same}"] if self.paced else []),
             *self.unused_lines(budget or 0.0),
         ]
 

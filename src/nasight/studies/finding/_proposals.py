@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from nasight.architecture import Architecture
 from nasight.errors import RequestError, RunError
 from nasight.kernels import score
 from nasight.reproducible import generator_for
@@ -77,7 +78,8 @@ def _proposed(leg: Leg, race: Race) -> list[Candidate]:
     if leg.previous is not None:
         best = [c for c in leg.previous.race.ranked() if not c.control][: min(LEADERS, places // 2)]
         found += [Proposal(leg.read(c.architecture), EARLIER) for c in best]
-    found += near_reference(leg.space, allowed, counts, max(1, round(NEAR_SHARE * places)), leg.context.patience)
+    near = max(1, round(NEAR_SHARE * places))
+    found += near_reference(leg.space, allowed, _nearness(leg), near, leg.context.patience)
     number = max(2, round(LIKELIEST * places))
     if runs:
         found += from_searches(leg.space, runs, allowed, number, leg.context.patience)
@@ -92,6 +94,19 @@ def _proposed(leg: Leg, race: Race) -> list[Candidate]:
         found += of_smaller_sizes(leg.space, runs, allowed, counts, sizes, max(1, number // 4), leg.context.patience)
     merged = leg.merged(found, places - _mutated(places))
     return merged if leg.previous is None else [_carried(c, leg.previous) for c in merged]
+
+
+def _nearness(leg: Leg) -> Callable[[Architecture], float]:
+    """By which those near the reference have their order, the lowest first.
+
+    At equal epochs more parameters are a better guess than none. At equal time a slow network has few epochs, and a
+    small one learns less: those that cost about as much as the reference are the first.
+    """
+    context, reference = leg.context, leg.space.reference
+    usual = context.own_products(reference)
+    if not leg.plan.paced or not usual:
+        return lambda arch: -float(context.counts(arch))
+    return lambda arch: abs(math.log((context.own_products(arch) or 1) / usual))
 
 
 def _carried(candidate: Candidate, previous: LegResult) -> Candidate:

@@ -241,16 +241,16 @@ def at_random(
 
 
 def near_reference(
-    space: Space, allowed: Allowed, count: Callable[[Architecture], int], number: int, patience: int = PATIENCE
+    space: Space, allowed: Allowed, rank: Callable[[Architecture], float], number: int, patience: int = PATIENCE
 ) -> list[Proposal]:
-    """The reference with one decision changed, the largest first; none where it has an option that is not searched.
+    """The reference with one decision changed, the lowest rank first; none where it has an option that is not searched.
 
-    What a person would have used is a good place to start from, and more parameters are a better guess than none.
+    What a person would have used is a good place to start from.
     """
     if space.reference not in space:
         return []
     near = [arch for arch in space.neighbors(space.reference) if space.usable(arch) is None]
-    order = sorted(near, key=lambda arch: (-count(arch), space.format(arch)))
+    order = sorted(near, key=lambda arch: (rank(arch), space.format(arch)))
     return [Proposal(arch, NEAR) for arch in islice(filter(allowed, order[:patience]), number)]
 
 

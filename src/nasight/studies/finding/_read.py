@@ -45,6 +45,20 @@ class FinishedFind:
         """Whether the baseline won the race."""
         return bool(self.result["architecture"] == self.result["baseline"]["architecture"])
 
+    @property
+    def equal_time(self) -> bool:
+        """Whether all trainings of a rung took about the same time; else they had the same epochs."""
+        return bool(self.result.get("equal") == "seconds")
+
+    @property
+    def longest(self) -> int:
+        """Epochs of the winner's longest training in the race."""
+        lines = self.result["race"]["lines"]
+        won = [line for line in lines if line["architecture"] == self.result["architecture"]]
+        # Finds of before had the epochs of a rung for all.
+        epochs = [n for line in won for n in line.get("epochs", ()) if n is not None]
+        return max(epochs, default=max(self.rungs))
+
     def rung_text(self, rung: int) -> str:
         """The trainings of a rung in words, also of one that was planned and not reached."""
         rows = self.planned["rows"]

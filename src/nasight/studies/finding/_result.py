@@ -40,7 +40,8 @@ class Sides:
     outcomes: Mapping[str, Sequence[Outcome]]
     """By architecture, one per seed."""
     requests: Mapping[str, Sequence[Request]]
-    epochs: int
+    epochs: Mapping[str, int]
+    """By architecture."""
 
     @property
     def same(self) -> bool:
@@ -90,6 +91,7 @@ def result_of(leg: Leg, race: Race, sides: Sides) -> dict[str, Any]:
             "multiply_adds": products[baseline.architecture],
             "accuracy": mean(sides.accuracies(baseline)),
             "accuracies": sides.accuracies(baseline),
+            "epochs": sides.epochs[baseline.architecture],
             "kind": baseline.proposed_by,
             "recipe": asdict(leg.recipe_of(split_name(baseline.architecture)[0])),
         },
@@ -112,7 +114,8 @@ def result_of(leg: Leg, race: Race, sides: Sides) -> dict[str, Any]:
         "seconds": round(leg.context.clock(), 2),
         "training_seconds": {"winner": sides.seconds(winner), "baseline": sides.seconds(baseline)},
         "budget": leg.budget.seconds,
-        "epochs": sides.epochs,
+        "epochs": sides.epochs[winner.architecture],
+        "equal": "seconds" if leg.plan.paced else "epochs",
         "examples": leg.plan.examples,
         "most_products": leg.plan.most_products,
         "rows": len(leg.data.train_y),
@@ -121,7 +124,7 @@ def result_of(leg: Leg, race: Race, sides: Sides) -> dict[str, Any]:
         "own_rates": [{"recipe": asdict(recipe), "accuracy": accuracy} for recipe, accuracy in leg.own_rates],
         "race": _race_result(leg, race, products),
         "front": [asdict(point) for point in _front(leg, race, products)],
-        "target": _target(leg, race, sides.epochs),
+        "target": _target(leg, race, sides.epochs[winner.architecture]),
         "shallow": shallow_winner(leg.space, race, winner),
         "searches": [f"searches/{leg.number}-{k}" for k in range(leg.plan.searches)],
         "legs": leg.number + 1,
@@ -201,6 +204,10 @@ def _race_result(leg: Leg, race: Race, products: Mapping[str, int | None]) -> di
             "control": c.control,
             "parameters": c.parameters,
             "multiply_adds": products[c.architecture],
+            "epochs": [
+                leg.epochs_of(c.architecture, rung) if math.isfinite(race.accuracy(c.architecture, rung)) else None
+                for rung in range(run)
+            ],
             "accuracies": [
                 a if math.isfinite(a := race.accuracy(c.architecture, rung)) else None for rung in range(run)
             ],
@@ -245,7 +252,7 @@ def _front(leg: Leg, race: Race, products: Mapping[str, int | None]) -> list[Poi
                     candidate.parameters,
                     leg.context.latency(leg.read(candidate.architecture)) if latency is None else latency,
                     race.accuracy(candidate.architecture, at) + sum(gains[at:last]),
-                    leg.plan.rungs[at],
+                    leg.epochs_of(candidate.architecture, at),
                     candidate.proposed_by,
                     multiply_adds=products[candidate.architecture],
                     estimated=at < last,

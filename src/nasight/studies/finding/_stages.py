@@ -22,6 +22,7 @@ from nasight.studies.finding._names import (
     shown,
     split_name,
 )
+from nasight.studies.finding._pace import paced_epochs
 from nasight.studies.finding._plan import GRID, GRID_RATES, Plan, Speed
 from nasight.studies.finding._planning import (
     FEWEST_EPOCHS,
@@ -58,7 +59,7 @@ def run_leg(leg: Leg) -> LegResult:
     leg.recipe, leg.tried = _recipe(leg)
     leg.own_rates = _own_rates(leg)
     leg.tell_stage("propose")
-    seeds = control_seeds(_controls_number(leg))
+    seeds = control_seeds(leg.controls)
     race = Race(list(leg.plan.places), level=leg.settings.level, seeds=seeds, by_size=leg.longer_is_meant)
     race.enter(_controls(leg))
     race.enter(proposals(leg, race))
@@ -127,26 +128,13 @@ def _large(leg: Leg) -> Request:
     return leg.request(SPACE, leg.space.format(max(archs, key=leg.context.counts)), 1, 0, Recipe())
 
 
-def _left_out(leg: Leg, key: str) -> bool:
-    """Whether a control has no part: where a larger network is meant, what has but one size is nothing to compare.
-
-    What the user has named runs along all the same.
-    """
-    return key in (PLAIN, BOOSTING) and leg.longer_is_meant
-
-
-def _controls_number(leg: Leg) -> int:
-    """How many controls run along, the reference among them."""
-    return sum(not _left_out(leg, key) for key in leg.context.spaces)
-
-
 def _measured(leg: Leg) -> dict[str, float]:
     """All processes at once: they slow each other down, and they must have started first."""
     requests = _probed(leg)
     size = tuple(sorted(leg.settings.search_size.items()))
     found = list[Speed]()
     own = leg.request(OWN, OWN, 1, 0, Recipe()) if OWN in leg.context.spaces else None
-    others = _controls_number(leg) - (own is not None)
+    others = leg.controls - (own is not None)
     probe = Probe(leg.context.trainings, requests, leg.settings.method, size, own, _large(leg), others)
     leg.context.workers.each(probe, range(leg.context.count), lambda number, speed: found.append(speed))
     return asdict(mean_speed(found))
@@ -156,7 +144,8 @@ def _planned(leg: Leg, speed: Speed | None) -> Plan:
     """The plan at the find's size; a later leg keeps the recipe of the first."""
     found = _divided(leg, speed)
     kept = found.seconds if leg.previous is None else {k: v for k, v in found.seconds.items() if k != "recipe"}
-    return replace(found, size=leg.context.size, most_products=leg.context.most_products, seconds=kept)
+    size, most = leg.context.size, leg.context.most_products
+    return replace(found, size=size, most_products=most, seconds=kept, paced=leg.counts_seconds)
 
 
 def _divided(leg: Leg, speed: Speed | None) -> Plan:
@@ -165,18 +154,19 @@ def _divided(leg: Leg, speed: Speed | None) -> Plan:
         before = leg.previous
         epochs = leg.settings.epochs or (FEWEST_EPOCHS if before is None else before.plan.epochs)
         tuned = GRID + (GRID_RATES if OWN in leg.context.spaces else 0)
-        how = {"controls": _controls_number(leg), "recipes": tuned if before is None else 0}
+        how = {"controls": leg.controls, "recipes": tuned if before is None else 0}
         return plan_of_trainings(leg.budget.trainings, rows=rows, epochs=epochs, **how)
     assert speed is not None
     assert leg.budget.seconds is not None
     left = float(leg.decide("planned", lambda: round(leg.left(), 3)))
     spent = leg.budget.seconds - left
+    speed = speed.paced(leg.controls) if leg.counts_seconds else speed
     return plan(
         speed, left, workers=leg.context.count, rows=rows, classes=leg.data.fewest, tests=leg.tests, spent=spent,
         shares=leg.settings.all_shares, most_epochs=leg.epochs or MOST_EPOCHS,
         last_places=FRONT_PLACES if leg.longer_is_meant else FEWEST_PLACES,
-        control_seeds=control_seeds(_controls_number(leg)),
-        own=max(1.0, speed.controls - _controls_number(leg) + 1) if OWN in leg.context.spaces else 0.0,
+        control_seeds=control_seeds(leg.controls),
+        own=max(1.0, speed.controls - leg.controls + 1) if OWN in leg.context.spaces else 0.0,
     )  # fmt: skip
 
 
@@ -207,7 +197,10 @@ def _own_rates(leg: Leg) -> list[tuple[Recipe, float | None]]:
 
 def _tuned(leg: Leg, key: str, architecture: str, recipes: Sequence[Recipe]) -> list[Outcome | None]:
     """One network trained with several recipes."""
-    epochs, rung, seed = leg.plan.recipe_epochs, leg.plan.recipe_rung, leg.seed + TUNING_SEED
+    rung, seed = leg.plan.recipe_rung, leg.seed + TUNING_SEED
+    name = architecture if key == SPACE else f"{key}:"
+    leg.measure_paces([name])
+    epochs = paced_epochs(leg.plan.recipe_epochs, leg.pace(name))
     requests = [leg.request(key, architecture, epochs, seed, recipe, rung=rung) for recipe in recipes]
     return leg.context.workers.train(requests)
 
@@ -216,7 +209,7 @@ def _controls(leg: Leg) -> list[Candidate]:
     reference = leg.reference()
     found = [leg.candidate(SPACE, reference, _reference_name(leg), control=True)]
     for key in (PLAIN, OWN, BOOSTING):
-        if key in leg.context.spaces and not _left_out(leg, key):
+        if key in leg.context.spaces and not leg.left_out(key):
             candidate = leg.candidate(key, key, key, control=True)
             over = _over_limits(leg, key, candidate.parameters)
             if over is None:
@@ -282,6 +275,7 @@ def _race(leg: Leg, race: Race) -> None:
 def _train(leg: Leg, race: Race) -> None:
     """Train all that the rung asks for."""
     while asked := race.ask():
+        leg.measure_paces(entry.architecture for entry in asked)
         requests = [_entry(leg, entry) for entry in asked]
         for entry, outcome in zip(asked, leg.context.workers.train(requests), strict=True):
             race.tell(entry, outcome)
@@ -289,7 +283,7 @@ def _train(leg: Leg, race: Race) -> None:
 
 def _entry(leg: Leg, entry: Entry) -> Request:
     key, architecture = split_name(entry.architecture)
-    epochs, seed = leg.plan.rungs[entry.rung], leg.seed + entry.seed
+    epochs, seed = leg.epochs_of(entry.architecture, entry.rung), leg.seed + entry.seed
     return leg.request(key, architecture, epochs, seed, leg.recipe_of(key), rung=entry.rung)
 
 

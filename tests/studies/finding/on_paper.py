@@ -1,0 +1,89 @@
+"""A race on paper, in which all that happens is that time passes."""
+
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+from types import SimpleNamespace
+from typing import Any, cast
+
+import torch
+
+from nasight.studies.finding import Candidate, Outcome, Plan, Race, Speed, plan
+from nasight.studies.finding._budget import Budget
+from nasight.studies.finding._journal import Journal
+from nasight.studies.finding._leg import Leg
+from nasight.studies.finding._planning import FEWEST_PLACES, FRONT_PLACES, SHARES, waves
+from nasight.studies.finding._work import Recipe, Request
+
+ROW = 2e-4
+"""Seconds per row of a usual architecture."""
+
+
+def leg_of(folder: Path, budget: float, rows: int, speed: Speed, *, longer: bool = False, paced: bool = False) -> Leg:
+    journal = Journal(folder)
+    journal.put("planned 0", budget)
+    journal.put("speed 0", vars(speed))
+    target = "paper" if longer else None
+    space = SimpleNamespace(reference="reference", format=str)
+    context = SimpleNamespace(
+        settings=SimpleNamespace(seed=0, all_shares=SHARES, target=target), journal=journal, space=space, seen=[],
+        count=2, data=SimpleNamespace(train_y=torch.zeros(rows), test_y=None), clock=lambda: 0.0,
+        allowed=lambda arch: True, spaces={"space": None},
+    )  # fmt: skip
+    found = Leg(cast(Any, context), 0, Budget(budget), None)
+    last = FRONT_PLACES if longer else FEWEST_PLACES
+    planned = speed.paced(found.controls) if paced else speed
+    divided = plan(planned, budget, workers=2, rows=rows, classes=10, last_places=last)
+    found.plan = replace(divided, paced=paced)
+    return found
+
+
+class OnPaper:
+    """A leg whose trainings take what its architectures take; leaders are slower than the rest."""
+
+    def __init__(self, leg: Leg, reference: float, leaders: float) -> None:
+        self.leg, self.clock = leg, 0.0
+        self.slowness = {"reference": reference, "leader": leaders, "other": 1.0}
+
+    def seconds(self, name: str, rung: int) -> float:
+        rows = self.leg.passes(self.leg.plan.rungs[rung], self.leg.plan.rows(rung))
+        return ROW * self.slowness[name.rstrip("0123456789")] * rows
+
+    def train(self, name: str, rung: int) -> Outcome:
+        found: Plan = self.leg.plan
+        request = Request(name, "space", found.rungs[rung], 0, Recipe(), examples=found.rows(rung), validation=0.25)
+        outcome = Outcome({"l": 90.0, "o": 80.0, "r": 70.0}[name[0]], seconds=self.seconds(name, rung))
+        self.leg.context.seen.append((request, outcome))
+        return outcome
+
+    def run(self) -> list[int]:
+        """The candidates of every rung; the clock stands at the end of the race."""
+        leg, found = self.leg, self.leg.plan
+        for _ in range(7):
+            self.train("reference", found.recipe_rung)
+        self.spend((SHARES["recipe"] + SHARES["propose"]) * leg.budget.seconds)  # type: ignore[operator]
+        race = Race(list(found.places))
+        first = leg.affordable(race, 0)
+        names = ["reference", *(f"leader{i}" for i in range(first // 2)), *(f"other{i}" for i in range(-(-first // 2)))]
+        race.enter(Candidate(name, "somebody", 1, control=name == "reference") for name in names)
+        raced = [first]
+        self.train_all(race)
+        for rung in range(1, len(found.rungs)):
+            race.places[rung] = leg.affordable(race, rung)
+            if race.places[rung] < FEWEST_PLACES:
+                break
+            raced.append(min(race.places[rung], len(race.close())))
+            self.train_all(race)
+        return raced
+
+    def train_all(self, race: Race) -> None:
+        took = []
+        for entry in race.ask():
+            outcome = self.train(entry.architecture, entry.rung)
+            took.append(outcome.seconds)
+            race.tell(entry, outcome)
+        self.spend(waves(len(took), 2) * fmean(took))
+
+    def spend(self, seconds: float) -> None:
+        self.clock += seconds
+        self.leg.context.clock = lambda: self.clock  # type: ignore[method-assign, assignment, return-value]

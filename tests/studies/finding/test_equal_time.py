@@ -1,0 +1,174 @@
+"""Equal time: a slower network has fewer epochs, in the race and in the answer."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from on_paper import ROW, OnPaper, leg_of
+
+import nasight
+from nasight.data import Dataset
+from nasight.spaces import load
+from nasight.studies import Answer
+from nasight.studies.finding import Candidate, Entry, Outcome, Plan, Race, Request, Speed, paced_epochs, read_budget
+from nasight.studies.finding import _leg as leg_module
+from nasight.studies.finding._answering import ANSWERED, Lengths, makespan
+from nasight.studies.finding._journal import Journal
+from nasight.studies.finding._leg import Leg
+from nasight.studies.finding._names import split_name
+from nasight.studies.finding._planning import FEWEST_PLACES, JUDGING, KEPT_EPOCH, SHARES, TooSmall
+
+TESTS = 500
+TRAINING = re.compile(r"training space (\S+) epochs=(\d+) seed=(\d+) .*rows=(\d+) judged=(\S+) ")
+
+
+def paced_leg(folder: Path, budget: float, rows: int, paces: dict[str, float]) -> Leg:
+    """A leg whose plan gives all trainings of a rung the same time; the reference takes ROW seconds per row."""
+    speed = Speed(ROW / 0.8, 2 * ROW, 0.06, reference=0.8, slower=1.5)
+    leg = leg_of(folder, budget, rows, speed, paced=True)
+    for name, pace in paces.items():
+        leg.journal.put(f"pace {name}", pace)
+    return leg
+
+
+class PacedOnPaper(OnPaper):
+    def train(self, name: str, rung: int) -> Outcome:
+        leg = self.leg
+        epochs = leg.epochs_of(name, rung)
+        rows = leg.passes(epochs, leg.plan.rows(rung))
+        outcome = Outcome({"l": 90.0, "o": 80.0, "r": 70.0}[name[0]], seconds=ROW * leg.pace(name) * rows)
+        request = Request(name, "space", epochs, 0, leg_module.Recipe(), examples=leg.plan.rows(rung), validation=0.25)
+        leg.context.seen.append((request, outcome))
+        return outcome
+
+
+@pytest.mark.parametrize("leaders", [0.6, 1.0, 1.6, 2.5])
+@pytest.mark.parametrize(("budget", "rows"), [(60, 1_437), (90, 1_437), (180, 5_000), (900, 8_000)])
+def test_the_last_rung_is_reached_in_its_time_however_slow_leaders_are(
+    tmp_path: Path, budget: float, rows: int, leaders: float
+) -> None:
+    paces = {f"leader{i}": leaders for i in range(1_000)} | {f"other{i}": 1.3 for i in range(1_000)}
+    leg = paced_leg(tmp_path, budget, rows, paces)
+    paper = PacedOnPaper(leg, reference=1.0, leaders=leaders)
+    raced = paper.run()
+    assert len(raced) == len(leg.plan.rungs)
+    assert raced[-1] >= FEWEST_PLACES
+    assert paper.clock < (1 - 0.9 * SHARES["answer"]) * budget
+    # What learns takes the time of the reference, up to half an epoch; the rows that judge come on top.
+    for request, outcome in leg.context.seen:
+        pace, taught = leg.pace(request.architecture), request.examples or 0
+        usual = [ROW * n * taught for n, has in zip(leg.plan.rungs, leg.plan.rung_rows, strict=True) if has == taught]
+        learned = outcome.seconds - ROW * pace * JUDGING * leg.plan.judge_share * rows
+        assert min(abs(learned - seconds) for seconds in usual) <= ROW * taught * pace * 0.5001
+
+
+def ended_race(leg: Leg, names: list[str]) -> Race:
+    """A race whose last rung took what the paces say."""
+    race = Race([9] * len(leg.plan.rungs))
+    race.rung = len(leg.plan.rungs) - 1
+    race.enter(Candidate(name, "somebody", 1) for name in names)
+    paper = PacedOnPaper(leg, 1.0, 1.0)
+    for name in names:
+        race.tell(Entry(name, race.rung, 0), paper.train(name, race.rung))
+    return race
+
+
+@pytest.mark.parametrize("pace", [0.5, 1.0, 1.7, 3.0])
+def test_both_sides_of_an_answer_take_the_same_time_and_use_what_is_left(tmp_path: Path, pace: float) -> None:
+    leg = paced_leg(tmp_path, 180, 5_000, {"leader0": pace})
+    leg.context.data.test_y = torch.zeros(TESTS)
+    leg.context.clock = lambda: 120.0  # type: ignore[method-assign, assignment, return-value]
+    names = ["leader0", "reference"]
+    race = ended_race(leg, names)
+    epochs, seeds = Lengths(leg, race, names).decided()
+    each = {n: leg.plan.examples * ROW * p + KEPT_EPOCH for n, p in zip(names, (pace, 1.0), strict=True)}
+    took = {n: epochs[n] * each[n] for n in names}
+    assert abs(took["leader0"] - took["reference"]) <= max(each.values()) * 0.5001
+    tested = {n: took[n] + JUDGING * TESTS * ROW * p for n, p in zip(names, (pace, 1.0), strict=True)}
+    whole = makespan(sorted((t for t in tested.values() for _ in range(seeds)), reverse=True), 2)
+    assert whole <= ANSWERED * 60 < whole + 4 * max(each.values())
+    # Where one side diverges, the next has the same seconds.
+    leg.journal.put("pace other0", 2 * pace)
+    race.enter([Candidate("other0", "somebody", 1)])
+    race.tell(Entry("other0", race.rung, 0), PacedOnPaper(leg, 1.0, 1.0).train("other0", race.rung))
+    again, _ = Lengths(leg, race, ["other0", "reference"]).decided()
+    assert again["reference"] == epochs["reference"]
+    assert again["other0"] == pytest.approx(epochs["leader0"] / 2, abs=0.76)
+
+
+def test_gradient_boosting_has_no_epochs_and_does_not_set_the_time(tmp_path: Path) -> None:
+    leg = paced_leg(tmp_path, 180, 5_000, {"leader0": 2.0})
+    leg.context.data.test_y = torch.zeros(TESTS)
+    leg.context.clock = lambda: 120.0  # type: ignore[method-assign, assignment, return-value]
+    race = ended_race(leg, ["leader0"])
+    race.enter([Candidate("boosting:", "boosting", 0, control=True)])
+    race.tell(Entry("boosting:", race.rung, 0), Outcome(80.0, seconds=0.1))
+    epochs, _ = Lengths(leg, race, ["leader0", "boosting:"]).decided()
+    alone = leg.plan.examples * ROW * 2.0 + KEPT_EPOCH
+    assert 3 * epochs["leader0"] * alone / 2 <= ANSWERED * 60 < 3 * (epochs["leader0"] + 1) * alone
+
+
+def test_a_find_of_an_earlier_version_keeps_its_epochs(tmp_path: Path) -> None:
+    leg = paced_leg(tmp_path, 180, 5_000, {"leader0": 2.0})
+    kept = leg.plan.to_dict()
+    del kept["paced"]
+    leg.plan = Plan.from_dict(kept)
+    assert not leg.plan.paced
+    assert leg.epochs_of("leader0", 0) == leg.plan.rungs[0]
+    assert leg.speed.reference == 0.8
+    leg.journal.put("epochs 0", 7)
+    assert Lengths(leg, ended_race(leg, ["leader0"]), ["leader0"]).decided() == ({"leader0": 7}, 3)
+
+
+def quickest(data: Dataset, out: Path) -> Answer:
+    """A find with the least budget of time that this machine has a use for."""
+    try:
+        return nasight.find(data, budget=15, workers=1, out=out)
+    except TooSmall as error:
+        (least,) = re.findall(r"the least is about (.+)", str(error))
+        return nasight.find(
+            data, budget=1.5 * (read_budget(least.replace("min", "m")).seconds or 0), workers=1, out=out
+        )
+
+
+@pytest.mark.slow
+def test_in_a_find_with_a_clock_the_epochs_of_every_training_follow_from_its_pace(
+    few_digits: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    space = load("convnet")
+    products = space.multiply_adds((1, 8, 8), 10)
+    usual = products(space.reference) or 0
+
+    class Probe:
+        """Paces that no clock decides."""
+
+        def __init__(self, trainings: Any) -> None:
+            pass
+
+        def __call__(self, request: Request) -> float:
+            return (products(space.parse(request.architecture)) or 0) / usual
+
+    monkeypatch.setattr(leg_module, "PaceProbe", Probe)
+    torch.set_num_threads(1)
+    found = quickest(few_digits, tmp_path / "a")
+    result, journal = found.result, Journal(tmp_path / "a")
+    assert result["equal"] == "seconds"
+    plan = Plan.from_dict(journal["plan 0"])
+    raced = [m.groups() for key in journal if (m := TRAINING.match(key)) and m[5] != "test" and int(m[3]) < 50]
+    assert len({name for name, *_ in raced}) > 5
+    slow = 0
+    for name, epochs, _, rows, _ in raced:
+        pace = round((products(space.parse(split_name(name)[1])) or 0) / usual, 3)
+        rungs = {paced_epochs(plan.rungs[r], pace) for r in range(len(plan.rungs)) if plan.rows(r) == int(rows)}
+        assert int(epochs) in rungs
+        slow += int(epochs) < plan.rungs[0]
+    assert slow > 0
+    took, base = result["training_seconds"], result["baseline"]
+    assert (result["epochs"] == base["epochs"]) or took["winner"] > 0
+    lines = {line["architecture"]: line for line in result["race"]["lines"]}
+    assert lines[base["architecture"]]["epochs"] == list(plan.rungs[: len(result["race"]["rungs"])])
+    page = " ".join((tmp_path / "a" / "report.html").read_text().split())
+    assert "All trainings of a rung take about the same time" in page
+    assert f"{base['epochs']} epochs in {took['baseline']:.3g} s" in page
