@@ -321,7 +321,7 @@ def in_the_same_time(
     """These trainings with as many epochs as take the seconds of the winner's; those of the find's sides are known."""
     new = sorted({each.architecture for each in chosen} - known.keys())
     texts = [*new, *[winner.architecture] * (2 * workers)]  # the winner last: the first steps of a process are slow
-    seconds = list(pool.map(PaceProbe(work), [replace(winner, architecture=text) for text in texts]))
+    seconds = list(pool.map(PaceProbe(work, 0.4), [replace(winner, architecture=text) for text in texts]))
     usual = median([each for each in seconds[len(new) :] if each is not None])
     paces = {text: 1.0 if each is None else each / usual for text, each in zip(new, seconds, strict=False)}
     epochs = {**{text: paced_epochs(winner.epochs, pace) for text, pace in paces.items()}, **known}

@@ -30,6 +30,7 @@ def paced_leg(folder: Path, budget: float, rows: int, paces: dict[str, float]) -
     leg = leg_of(folder, budget, rows, speed, paced=True)
     for name, pace in paces.items():
         leg.journal.put(f"pace {name}", pace)
+    leg.timed_paces = lambda names, seconds=0.1: {name: leg.pace(name) for name in names}  # type: ignore[method-assign]
     return leg
 
 
@@ -144,7 +145,7 @@ def test_in_a_find_with_a_clock_the_epochs_of_every_training_follow_from_its_pac
     class Probe:
         """Paces that no clock decides."""
 
-        def __init__(self, trainings: Any) -> None:
+        def __init__(self, trainings: Any, seconds: float) -> None:
             pass
 
         def __call__(self, request: Request) -> float:

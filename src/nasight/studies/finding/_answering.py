@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from statistics import mean
 from typing import Any
 
@@ -25,6 +26,8 @@ ANSWERED = 0.88
 """The part of the last seconds that trainings take: the model, the page and the times of the front come after them."""
 LEAST_EPOCHS = 4
 """However little time is left, the trainings that answer have so many."""
+TIMED = 0.4
+"""Seconds for which steps of each side are timed."""
 MOST_SEEDS = 10
 """Where there is time for more than the longest trainings with the fewest seeds, there are up to so many."""
 
@@ -81,8 +84,8 @@ def answer(leg: Leg, race: Race) -> dict[str, Any]:
 class Lengths:
     """How long the trainings of the answer are, and how many there are: decided once in a leg.
 
-    Where time counts, all of them take the same time, and each side has the epochs that this is for it, by what its
-    training on the last rung took.
+    Where time counts, all of them take the same time, and a slower side has fewer epochs. The steps of both are timed
+    again for that, for longer than before the race.
     """
 
     def __init__(self, leg: Leg, race: Race, names: Sequence[str]) -> None:
@@ -94,29 +97,35 @@ class Lengths:
         if f"epochs {number}" not in journal:
             epochs, seeds = self._affordable()
             journal.put(f"seeds {number}", seeds)
-            if self.leg.plan.paced:
-                journal.put(f"answer seconds {number}", round(epochs * self._fastest, 3))
+            journal.put(f"length {number}", epochs * self._fastest)
             journal.put(f"epochs {number}", epochs)
-        seconds = journal.get(f"answer seconds {number}")
-        # A find of an earlier version kept no seeds: it had the fewest.
-        return self._epochs(int(journal[f"epochs {number}"]), seconds), int(journal.get(f"seeds {number}", SEEDS))
+        # A find of an earlier version kept neither length nor seeds: it had the same epochs, and the fewest seeds.
+        length = float(journal.get(f"length {number}", journal[f"epochs {number}"]))
+        return self._epochs(length), int(journal.get(f"seeds {number}", SEEDS))
 
-    def _epochs(self, epochs: int, seconds: float | None) -> dict[str, int]:
-        """Of each side: the same, or as many as it has in these seconds."""
-        if seconds is None:
-            return dict.fromkeys(self.names, epochs)
-        return {name: paced_epochs(seconds / self._epoch(name), 1.0) for name in self.names}
-
-    def _epoch(self, name: str) -> float:
-        """Seconds of an epoch of the answer, as those of the last rung were. Gradient boosting has none."""
-        if split_name(name)[0] == BOOSTING:
-            return self._fastest
-        return self.leg.plan.examples * _seconds(self.race, name) / self._passes(name) + KEPT_EPOCH
+    def _epochs(self, length: float) -> dict[str, int]:
+        """Of each side, in the time of so many epochs of the reference. Gradient boosting has none."""
+        return {name: paced_epochs(length, self._paces.get(name, 1.0)) for name in self.names}
 
     @property
     def _fastest(self) -> float:
-        """Seconds of an epoch of the side whose epochs are the shortest."""
-        return min(self._epoch(name) for name in self.names if split_name(name)[0] != BOOSTING)
+        """The pace of the side whose epochs are the shortest."""
+        return min(self._paces.values())
+
+    @cached_property
+    def _paces(self) -> dict[str, float]:
+        """Of both sides, timed once in a find; 1 where epochs count."""
+        if not self.leg.plan.paced:
+            return dict.fromkeys(self._networks, 1.0)
+        keys = {name: f"answer pace {self.leg.number} {name}" for name in self._networks}
+        new = [name for name, key in keys.items() if key not in self.leg.journal]
+        for name, pace in self.leg.timed_paces(new, TIMED).items():
+            self.leg.journal.put(keys[name], pace)
+        return {name: float(self.leg.journal[key]) for name, key in keys.items()}
+
+    @property
+    def _networks(self) -> list[str]:
+        return [name for name in self.names if split_name(name)[0] != BOOSTING]
 
     def _passes(self, name: str) -> float:
         """Rows that a training of a side passed on the last rung, those that judged by what they cost."""
@@ -129,7 +138,8 @@ class Lengths:
         if leg.budget.seconds is None:
             return leg.plan.epochs, SEEDS
         took = sorted(((_seconds(self.race, name), name) for name in self.names), reverse=True)
-        usable, fastest = ANSWERED * leg.left(), self._fastest if leg.plan.paced else None
+        fastest = self._fastest  # timed before the clock is read
+        usable = ANSWERED * leg.left()
 
         def seconds(name: str, took: float, epochs: int) -> float:
             # More rows learn now: those of the whole plan, and those that judged.
@@ -137,7 +147,7 @@ class Lengths:
             return expected_seconds(rows, [(self._passes(name), took)]) + epochs * KEPT_EPOCH
 
         def fits(epochs: int, seeds: int) -> bool:
-            sides = self._epochs(epochs, None if fastest is None else epochs * fastest)
+            sides = self._epochs(epochs * fastest)
             costs = [seconds(name, each, sides[name]) for each, name in took for _ in range(seeds)]
             return makespan(costs, leg.context.count) <= usable
 

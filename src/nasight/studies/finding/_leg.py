@@ -17,7 +17,7 @@ from nasight.searching import Latency
 from nasight.studies.finding._budget import Budget
 from nasight.studies.finding._context import Context
 from nasight.studies.finding._names import OWN, PLAIN, SPACE, split_name
-from nasight.studies.finding._pace import PaceProbe, paced_epochs
+from nasight.studies.finding._pace import TIMED, PaceProbe, paced_epochs
 from nasight.studies.finding._plan import JUDGE_SHARE, Plan, Speed
 from nasight.studies.finding._planning import (
     FEWEST_EPOCHS,
@@ -183,27 +183,37 @@ class Leg:
         return float(self.journal.get(_pace_key(name), 1.0)) if self.plan.paced else 1.0
 
     def measure_paces(self, names: Iterable[str]) -> None:
-        """Time some steps of the candidates whose pace is not known, and of the reference beside them."""
+        """Time some steps of the candidates whose pace is not known."""
         reference = self.reference()
         new = [n for n in dict.fromkeys(names) if _pace_key(n) not in self.journal and n != reference]
         new = [n for n in new if split_name(n)[0] != BOOSTING]
         if not self.plan.paced or not new:
             return
-        recipe = getattr(self, "recipe", Recipe())
+        for name, pace in self.timed_paces(new).items():
+            self.journal.put(_pace_key(name), pace)
+        self.context.clock.keep()
+
+    def timed_paces(self, names: Sequence[str], seconds: float = TIMED) -> dict[str, float]:
+        """How many times as long as one of the reference a step of each candidate takes; 1 where its steps fail."""
+        reference, recipe = self.reference(), getattr(self, "recipe", Recipe())
+        paces, new = dict.fromkeys(names, 1.0), [name for name in names if name != reference]
+        if not new:
+            return paces
         requests = {n: self.request(*split_name(n), 1, self.seed, recipe) for n in (reference, *new)}
         found = dict[str, list[float | None]]()
         # The reference in every process, as the others are, and last: the first steps of a process are slow.
         asked = [*new, *[reference] * (REFERENCE_PROBES * self.context.count)]
         self.context.workers.each(
-            PaceProbe(self.context.trainings),
+            PaceProbe(self.context.trainings, seconds),
             [requests[name] for name in asked],
-            lambda request, seconds: found.setdefault(request.key(), []).append(seconds),
+            lambda request, step: found.setdefault(request.key(), []).append(step),
         )
-        usual = [seconds for seconds in found[requests[reference].key()] if seconds is not None]
+        usual = [step for step in found[requests[reference].key()] if step is not None]
         for name in new:
-            (seconds,) = found[requests[name].key()]
-            self.journal.put(_pace_key(name), round(seconds / median(usual), 3) if seconds and usual else 1.0)
-        self.context.clock.keep()
+            (step,) = found[requests[name].key()]
+            if step and usual:
+                paces[name] = round(step / median(usual), 3)
+        return paces
 
     def epochs_of(self, name: str, rung: int) -> int:
         """The epochs of a candidate on a rung."""
