@@ -23,7 +23,7 @@ Data: digits, and parts of Fashion-MNIST and CIFAR-10. What is done is kept in f
 an interrupted benchmark resumes; a find that was interrupted begins anew, since what it did before a kill would not
 count. Seconds count here: nothing else may run on the machine. The two strongest ways again, in 15 minutes:
 
-    python benchmarks/find.py --space SPACE --data cifar-10 --budget 900 --seeds 3 --ways WAY,WAY --data-folder DATA \\
+    python benchmarks/find.py --data cifar-10 --budget 900 --seeds 3 --ways WAY,WAY --data-folder DATA \\
         --out benchmarks/results/find_ways_15m.json.gz
 """
 
@@ -75,7 +75,8 @@ SETS: dict[str, dict[str, Any]] = {
 }
 STUDY = "benchmark"
 WAYS = ("reference", "halving", "largest", "naswot", "gaea")
-SPACE = "nasbench201"
+SPACE = "convnet"
+UNNAMED = "nasbench201"
 """The space whose rows have no name of it: they were the first."""
 QUICK = {"trainings": 26, "epochs": 1}
 
@@ -199,9 +200,7 @@ class Trial:
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
-        space, probe = self.space, PaceProbe(self.trainings)
-        with torch_threads(1):
-            _, usual = probe(self.request), probe(self.request)  # the first steps of a process are slow
+        space, probe = self.space, PaceProbe(self.trainings, self.request)
 
         def objective(trial: optuna.Trial) -> float:
             options = {d.name: trial.suggest_categorical(d.name, d.options) for d in space.decisions}
@@ -210,14 +209,17 @@ class Trial:
                 raise optuna.TrialPruned
             request = replace(self.request, architecture=space.format(arch))
             if self.paced:
-                pace = (probe(request) or 1.0) / (usual or 1.0)
-                request = replace(request, epochs=paced_epochs(request.epochs, pace))
-            trainer, accuracy = Trainer(self.trainings.job(request)), 0.0
+                request = replace(request, epochs=paced_epochs(request.epochs, probe(request)))
+            trainer, accuracy, told = Trainer(self.trainings.job(request)), 0.0, set[int]()
             while not trainer.done:
                 accuracy = trainer.run_epoch(lambda: None).test_accuracy or 0.0
-                trial.report(accuracy, trainer.epoch)
-                if trial.should_prune():
-                    raise optuna.TrialPruned
+                # By the time it has had: trials are compared where they are equally far in their schedules.
+                step = round(trainer.epoch * self.request.epochs / request.epochs)
+                if step not in told and step > 0:
+                    told.add(step)
+                    trial.report(accuracy, step)
+                    if trial.should_prune():
+                        raise optuna.TrialPruned
             return accuracy
 
         with torch_threads(1):
@@ -320,11 +322,10 @@ def in_the_same_time(
 ) -> list[Request]:
     """These trainings with as many epochs as take the seconds of the winner's; those of the find's sides are known."""
     new = sorted({each.architecture for each in chosen} - known.keys())
-    texts = [*new, *[winner.architecture] * (2 * workers)]  # the winner last: the first steps of a process are slow
-    seconds = list(pool.map(PaceProbe(work, 0.4), [replace(winner, architecture=text) for text in texts]))
-    usual = median([each for each in seconds[len(new) :] if each is not None])
-    paces = {text: 1.0 if each is None else each / usual for text, each in zip(new, seconds, strict=False)}
-    epochs = {**{text: paced_epochs(winner.epochs, pace) for text, pace in paces.items()}, **known}
+    asked = [replace(winner, architecture=text) for text in new for _ in range(workers)]
+    paces = list(pool.map(PaceProbe(work, winner, 0.4), asked))
+    each_pace = {text: median(paces[i * workers : (i + 1) * workers]) for i, text in enumerate(new)}
+    epochs = {**{text: paced_epochs(winner.epochs, pace) for text, pace in each_pace.items()}, **known}
     return [replace(each, epochs=epochs[each.architecture]) for each in chosen]
 
 
@@ -388,12 +389,14 @@ def main() -> None:
         flags.error(f"--ways knows {', '.join(WAYS)}, got {', '.join(unknown)}")
     rows: dict[str, list[dict[str, Any]]] = {}
     kept, space = KeptRows(given.out.with_name("find_rows.json.gz")), searched(given.space)
-    named = "" if given.space == SPACE else f"{given.space}-"
+    named = "" if given.space == UNNAMED else f"{given.space}-"
     for name in given.data.split(","):
         data = data_of(name, given.data_folder)
         for seed in range(given.first_seed, given.first_seed + given.seeds):
             place = Path(given.work_folder) / f"{named}{name}-{given.budget}-{given.workers}-{seed}"
             rows.setdefault(name, []).append(one(space, data, seed, given.budget, place, given.workers, ways, kept))
+    if len({row["about"].get("equal", "epochs") for found in rows.values() for row in found}) > 1:
+        flags.error("some of the kept rows gave all networks the same epochs, others the same seconds: do not mix them")
     text = table(rows, ways)
     print(text)
     figures = {

@@ -65,9 +65,10 @@ def requests(answer: Answer, seeds: Sequence[int]) -> dict[str, list[Request]]:
     asked = {}
     for name, side, space in (("winner", result, "space"), ("baseline", base, key)):
         size = result["target"]["size"] if space == "space" else {}
+        epochs = side.get("epochs", result["epochs"])
         asked[name] = [
             Request(
-                "plain" if space == "plain" else side["architecture"], space, result["epochs"], seed,
+                "plain" if space == "plain" else side["architecture"], space, epochs, seed,
                 Recipe(**result["recipe"]), examples=result["examples"], validation="test",
                 size=tuple(sorted(size.items())), batch_size=32,
             )

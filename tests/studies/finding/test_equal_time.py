@@ -12,9 +12,21 @@ import nasight
 from nasight.data import Dataset
 from nasight.spaces import load
 from nasight.studies import Answer
-from nasight.studies.finding import Candidate, Entry, Outcome, Plan, Race, Request, Speed, paced_epochs, read_budget
+from nasight.studies.finding import (
+    Budget,
+    Candidate,
+    Entry,
+    Outcome,
+    Plan,
+    Race,
+    Request,
+    Speed,
+    paced_epochs,
+    read_budget,
+)
 from nasight.studies.finding import _leg as leg_module
 from nasight.studies.finding._answering import ANSWERED, Lengths, makespan
+from nasight.studies.finding._finder import add_budget
 from nasight.studies.finding._journal import Journal
 from nasight.studies.finding._leg import Leg
 from nasight.studies.finding._names import split_name
@@ -29,8 +41,8 @@ def paced_leg(folder: Path, budget: float, rows: int, paces: dict[str, float]) -
     speed = Speed(ROW / 0.8, 2 * ROW, 0.06, reference=0.8, slower=1.5)
     leg = leg_of(folder, budget, rows, speed, paced=True)
     for name, pace in paces.items():
-        leg.journal.put(f"pace {name}", pace)
-    leg.timed_paces = lambda names, seconds=0.1: {name: leg.pace(name) for name in names}  # type: ignore[method-assign]
+        leg.journal.put(f"pace 0 {name}", pace)
+    leg.timed_paces = lambda names, *how: {name: leg.pace(name) for name in names}  # type: ignore[method-assign]
     return leg
 
 
@@ -91,12 +103,48 @@ def test_both_sides_of_an_answer_take_the_same_time_and_use_what_is_left(tmp_pat
     whole = makespan(sorted((t for t in tested.values() for _ in range(seeds)), reverse=True), 2)
     assert whole <= ANSWERED * 60 < whole + 4 * max(each.values())
     # Where one side diverges, the next has the same seconds.
-    leg.journal.put("pace other0", 2 * pace)
+    leg.journal.put("pace 0 other0", 2 * pace)
     race.enter([Candidate("other0", "somebody", 1)])
     race.tell(Entry("other0", race.rung, 0), PacedOnPaper(leg, 1.0, 1.0).train("other0", race.rung))
     again, _ = Lengths(leg, race, ["other0", "reference"]).decided()
     assert again["reference"] == epochs["reference"]
     assert again["other0"] == pytest.approx(epochs["leader0"] / 2, abs=0.76)
+
+
+@pytest.mark.parametrize(("pace", "left"), [(0.5, 600.0), (0.2, 600.0), (0.25, 2.0), (20.0, 2.0)])
+def test_a_fast_winner_does_not_shorten_the_answer_and_a_slow_side_has_two_epochs(
+    tmp_path: Path, pace: float, left: float
+) -> None:
+    leg = paced_leg(tmp_path, 900, 1_437, {"leader0": pace})
+    leg.context.clock = lambda: 900 - left  # type: ignore[method-assign, assignment, return-value]
+    names = ["leader0", "reference"]
+    epochs, _ = Lengths(leg, ended_race(leg, names), names).decided()
+    # In ten minutes there is time for the longest trainings, 100 epochs of the reference.
+    assert epochs["reference"] == 100 if left > 2 else min(epochs.values()) >= 2
+    assert epochs["leader0"] == pytest.approx(epochs["reference"] / pace, rel=0.26)
+
+
+def test_paces_are_those_of_the_leg_or_of_the_last_that_measured_them(tmp_path: Path) -> None:
+    leg = paced_leg(tmp_path, 180, 5_000, {"leader0": 2.0})
+    leg.number = 1
+    assert (leg.pace("leader0"), leg.pace("reference")) == (2.0, 1.0)
+    leg.journal.put("pace 1 leader0", 0.5)
+    assert leg.pace("leader0") == 0.5
+
+
+def test_a_find_that_is_planned_anew_measures_paces_anew(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    journal.put("budget 0", {"seconds": 60.0, "trainings": None, "more": False})
+    journal.put("pace 0 baseline:", 6.0)
+    add_budget(journal, Budget(seconds=7_200.0, more=True))
+    assert "pace 0 baseline:" not in journal
+
+
+@pytest.mark.parametrize(("slower", "trainings"), [(2.0, 1.0), (60.0, 25.0)])
+def test_a_network_so_slow_that_two_epochs_take_longer_counts_as_several(slower: float, trainings: float) -> None:
+    # The user's own network takes so many times as long as others, and the reference 0.8 times.
+    speed = Speed(ROW, 2 * ROW, 0.06, controls=1 + slower, reference=0.8).paced(2)
+    assert speed.controls == pytest.approx(1 + trainings)
 
 
 def test_gradient_boosting_has_no_epochs_and_does_not_set_the_time(tmp_path: Path) -> None:
@@ -145,7 +193,7 @@ def test_in_a_find_with_a_clock_the_epochs_of_every_training_follow_from_its_pac
     class Probe:
         """Paces that no clock decides."""
 
-        def __init__(self, trainings: Any, seconds: float) -> None:
+        def __init__(self, *how: Any) -> None:
             pass
 
         def __call__(self, request: Request) -> float:

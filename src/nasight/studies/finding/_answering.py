@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from statistics import mean
@@ -114,18 +115,15 @@ class Lengths:
 
     @cached_property
     def _paces(self) -> dict[str, float]:
-        """Of both sides, timed once in a find; 1 where epochs count."""
-        if not self.leg.plan.paced:
-            return dict.fromkeys(self._networks, 1.0)
-        keys = {name: f"answer pace {self.leg.number} {name}" for name in self._networks}
-        new = [name for name, key in keys.items() if key not in self.leg.journal]
-        for name, pace in self.leg.timed_paces(new, TIMED).items():
-            self.leg.journal.put(keys[name], pace)
-        return {name: float(self.leg.journal[key]) for name, key in keys.items()}
-
-    @property
-    def _networks(self) -> list[str]:
-        return [name for name in self.names if split_name(name)[0] != BOOSTING]
+        """Of the networks among the sides, timed once in a leg; 1 where epochs count."""
+        leg, networks = self.leg, [name for name in self.names if split_name(name)[0] != BOOSTING]
+        if not leg.plan.paced:
+            return dict.fromkeys(networks, 1.0)
+        keys = {name: f"answer pace {leg.number} {name}" for name in networks}
+        new = [name for name, key in keys.items() if key not in leg.journal]
+        for name, pace in leg.timed_paces(new, TIMED, leg.context.count).items():
+            leg.journal.put(keys[name], pace)
+        return {name: float(leg.journal.get(key, 1.0)) for name, key in keys.items()}
 
     def _passes(self, name: str) -> float:
         """Rows that a training of a side passed on the last rung, those that judged by what they cost."""
@@ -151,8 +149,11 @@ class Lengths:
             costs = [seconds(name, each, sides[name]) for each, name in took for _ in range(seeds)]
             return makespan(costs, leg.context.count) <= usable
 
-        least = min(LEAST_EPOCHS, leg.plan.rungs[0])
-        return longest(fits, least, leg.epochs or max(leg.plan.epochs, MOST_EPOCHS))
+        # A slower side has two epochs at least, and the fastest as many as take as long.
+        slower = max(self._paces.values()) / fastest
+        least = max(min(LEAST_EPOCHS, leg.plan.rungs[0]), math.ceil(2 * slower) if slower > 1 else 0)
+        most = leg.epochs or max(leg.plan.epochs, MOST_EPOCHS)
+        return longest(fits, least, max(least, round(most / fastest)))
 
 
 def _trained(

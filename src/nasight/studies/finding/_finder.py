@@ -74,6 +74,8 @@ def add_budget(journal: Journal, more: Budget) -> None:
         # All that has not begun is planned anew.
         for key in ("size", "speed", "plan", "planned", "search length", "places 0"):
             journal.forget(f"{key} {last}")
+        for key in [key for key in journal if key.startswith(f"pace {last} ")]:
+            journal.forget(key)
 
 
 def _run(context: Context, more: Budget | None) -> Answer:

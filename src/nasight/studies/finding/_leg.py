@@ -40,8 +40,6 @@ KEPT_SECONDS = 60.0
 """Trainings that take longer are kept in folders of their own, with checkpoints, so that a kill costs little."""
 RESERVE = 1.2
 """So many times what a later rung needs at least is left for it."""
-REFERENCE_PROBES = 2
-"""How often each process times the reference beside the candidates."""
 LENT = 0.15
 """Of the answer's time, the part that a race may take where short trainings said nothing about longer ones."""
 TOLD_BY = 6
@@ -53,8 +51,8 @@ def leg_seed(seed: int, number: int = 0) -> int:
     return 10_000 * seed + 100 * number
 
 
-def _pace_key(name: str) -> str:
-    return f"pace {name}"
+def _pace_key(leg: int, name: str) -> str:
+    return f"pace {leg} {name}"
 
 
 @dataclass(frozen=True)
@@ -180,40 +178,31 @@ class Leg:
 
     def pace(self, name: str) -> float:
         """How many times as long as one of the reference an epoch of a candidate takes; 1 where epochs count."""
-        return float(self.journal.get(_pace_key(name), 1.0)) if self.plan.paced else 1.0
+        if not self.plan.paced:
+            return 1.0
+        keys = (_pace_key(leg, name) for leg in range(self.number, -1, -1))
+        return next((float(self.journal[key]) for key in keys if key in self.journal), 1.0)
 
     def measure_paces(self, names: Iterable[str]) -> None:
-        """Time some steps of the candidates whose pace is not known."""
-        reference = self.reference()
-        new = [n for n in dict.fromkeys(names) if _pace_key(n) not in self.journal and n != reference]
-        new = [n for n in new if split_name(n)[0] != BOOSTING]
-        if not self.plan.paced or not new:
-            return
-        for name, pace in self.timed_paces(new).items():
-            self.journal.put(_pace_key(name), pace)
-        self.context.clock.keep()
+        """Time some steps of the candidates whose pace is not known in this leg."""
+        new = [name for name in dict.fromkeys(names) if _pace_key(self.number, name) not in self.journal]
+        if self.plan.paced:
+            for name, pace in self.timed_paces(new).items():
+                self.journal.put(_pace_key(self.number, name), pace)
+            self.context.clock.keep()
 
-    def timed_paces(self, names: Sequence[str], seconds: float = TIMED) -> dict[str, float]:
-        """How many times as long as one of the reference a step of each candidate takes; 1 where its steps fail."""
+    def timed_paces(self, names: Sequence[str], seconds: float = TIMED, times: int = 1) -> dict[str, float]:
+        """The paces of networks as they are now, each the median of so many measurements, in all processes at once."""
         reference, recipe = self.reference(), getattr(self, "recipe", Recipe())
-        paces, new = dict.fromkeys(names, 1.0), [name for name in names if name != reference]
-        if not new:
-            return paces
-        requests = {n: self.request(*split_name(n), 1, self.seed, recipe) for n in (reference, *new)}
-        found = dict[str, list[float | None]]()
-        # The reference in every process, as the others are, and last: the first steps of a process are slow.
-        asked = [*new, *[reference] * (REFERENCE_PROBES * self.context.count)]
+        new = [name for name in names if name != reference and split_name(name)[0] != BOOSTING]
+        usual, *requests = (self.request(*split_name(name), 1, self.seed, recipe) for name in (reference, *new))
+        found = dict[str, list[float]]()
         self.context.workers.each(
-            PaceProbe(self.context.trainings, seconds),
-            [requests[name] for name in asked],
-            lambda request, step: found.setdefault(request.key(), []).append(step),
+            PaceProbe(self.context.trainings, usual, seconds),
+            requests * times,
+            lambda request, pace: found.setdefault(request.key(), []).append(pace),
         )
-        usual = [step for step in found[requests[reference].key()] if step is not None]
-        for name in new:
-            (step,) = found[requests[name].key()]
-            if step and usual:
-                paces[name] = round(step / median(usual), 3)
-        return paces
+        return {name: median(found[request.key()]) for name, request in zip(new, requests, strict=True)}
 
     def epochs_of(self, name: str, rung: int) -> int:
         """The epochs of a candidate on a rung."""

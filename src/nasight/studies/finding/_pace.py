@@ -12,10 +12,12 @@ from nasight.training import Trainer
 
 LEAST_EPOCHS = 2
 """A network that is far slower than the reference has so many, and takes longer."""
+LEAST_PACE = 0.05
+"""One that is far faster has at most twenty times the epochs of the reference."""
 TIMED = 0.1
-"""Seconds for which the steps of a candidate are timed."""
+"""Seconds for which the steps of a candidate and of the reference are timed."""
 STEPS = 3
-"""That are timed at least, after one that is not."""
+"""Of each that are timed at least, after one that is not."""
 
 
 def paced_epochs(epochs: float, pace: float) -> int:
@@ -29,29 +31,39 @@ def paced_epochs(epochs: float, pace: float) -> int:
 
 @dataclass(frozen=True)
 class PaceProbe:
-    """Seconds of the fastest step of the training that a request asks for; None where its steps fail.
+    """How many times as long as one of the reference a step of a training takes; 1 where its steps fail.
 
-    Steps are taken for some seconds. Other programs can only make a step slower, so the fastest compares networks best.
+    The two take turns for some seconds in one process. Other programs can only make a step slower, so the fastest of
+    each are compared.
     """
 
     trainings: Trainings
+    reference: Request
     seconds: float = TIMED
 
-    def __call__(self, request: Request) -> float | None:
+    def __call__(self, request: Request) -> float:
         try:
             with torch_threads(1):
-                return self._fastest(Trainer(self.trainings.job(request)))
+                own, reference = (Trainer(self.trainings.job(each)) for each in (request, self.reference))
+                return self._pace(own, reference)
         except RuntimeError:
-            return None  # Its training will fail too, and says why.
+            return 1.0  # The training will fail too, and says why.
 
-    def _fastest(self, trainer: Trainer) -> float:
-        trainer.set_rates()
-        took, end = list[float](), time.perf_counter() + self.seconds
-        while len(took) <= STEPS or time.perf_counter() < end:
-            if trainer.step == trainer.loader.steps:
-                trainer.next_epoch()
-            start = time.perf_counter()
-            trainer.take_step()
-            synchronize(trainer.device)
-            took.append(time.perf_counter() - start)
-        return min(took[1:])
+    def _pace(self, own: Trainer, reference: Trainer) -> float:
+        own.set_rates()
+        reference.set_rates()
+        rounds, end = list[tuple[float, float]](), time.perf_counter() + self.seconds
+        while len(rounds) <= STEPS or time.perf_counter() < end:
+            rounds.append((_step(own), _step(reference)))
+        fastest = min(took for took, _ in rounds[1:]), min(took for _, took in rounds[1:])
+        return max(LEAST_PACE, round(fastest[0] / fastest[1], 3))
+
+
+def _step(trainer: Trainer) -> float:
+    """Seconds of a step."""
+    if trainer.step == trainer.loader.steps:
+        trainer.next_epoch()
+    start = time.perf_counter()
+    trainer.take_step()
+    synchronize(trainer.device)
+    return time.perf_counter() - start

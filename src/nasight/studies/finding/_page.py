@@ -188,7 +188,7 @@ def _outside(find: FinishedFind, control: RacedCandidate, rung: int) -> FrontPoi
         multiply_adds=control.multiply_adds,
         accuracy=control.accuracies[rung] or 0.0,
         proposed_by=control.proposed_by[0],
-        epochs=None if find.finished(control) else find.rungs[rung],
+        epochs=None if find.finished(control) else find.epochs_of(control, rung),
         outside=True,
     )
 
@@ -312,7 +312,8 @@ def _work(find: FinishedFind, plan: Plan) -> dict[str, str]:
     sides = "the baseline" if find.same else "winner and baseline"
     answered = f"{_of(result['epochs'], plan.epochs)} epochs"
     if find.equal_time:
-        both = "" if find.same else f" and {result['baseline']['epochs']}"
+        epochs = result["baseline"]["epochs"]
+        both = "" if find.same or epochs is None else f" and {epochs}"
         answered = f"{result['epochs']}{both} epochs (planned: {plan.epochs} of the reference)"
     return {
         "recipe": f"{recipes} trainings of {plan.recipe_epochs} epochs" if recipes else "kept from an earlier leg",

@@ -17,6 +17,8 @@ GRID_RATES = 3
 """Learning rates that are tried on the user's own network."""
 UNUSED = 0.35
 """A budget of which the plan leaves more is more than is of use."""
+FEWEST_PART = 1 / 3
+"""The least part of the reference's epochs that a slow network has: two of the shortest schedule's six."""
 JUDGE_SHARE = 0.25
 """Of the training rows, those by which recipe and race are judged; fewer where there are many rows."""
 
@@ -39,8 +41,12 @@ class Speed:
     """What a large architecture takes, in parts of `train`: leaders are often large."""
 
     def paced(self, controls: int) -> Speed:
-        """In units of the reference, where every training takes as long as one of it, those of the controls too."""
-        return replace(self, train=self.train * self.reference, controls=float(controls), reference=1.0, slower=1.0)
+        """In units of the reference, where every training takes as long as one of it.
+
+        Those of the controls too, but for the user's own that is so slow that its fewest epochs take longer.
+        """
+        own = max(1.0, FEWEST_PART * (self.controls - controls + 1) / self.reference)
+        return replace(self, train=self.train * self.reference, controls=controls - 1 + own, reference=1.0, slower=1.0)
 
     def on_rung(self, rung: int) -> float:
         """What a candidate takes, in parts of `train`: on the first rung all that are proposed, later the leaders."""

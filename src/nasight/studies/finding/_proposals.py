@@ -102,8 +102,8 @@ def _nearness(leg: Leg) -> Callable[[Architecture], float]:
     At equal epochs more parameters are a better guess than none. At equal time a slow network has few epochs, and a
     small one learns less: those that cost about as much as the reference are the first.
     """
-    context, reference = leg.context, leg.space.reference
-    usual = context.own_products(reference)
+    context = leg.context
+    usual = context.own_products(leg.read(leg.reference()))
     if not leg.plan.paced or not usual:
         return lambda arch: -float(context.counts(arch))
     return lambda arch: abs(math.log((context.own_products(arch) or 1) / usual))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -53,11 +53,17 @@ class FinishedFind:
     @property
     def longest(self) -> int:
         """Epochs of the winner's longest training in the race."""
-        lines = self.result["race"]["lines"]
-        won = [line for line in lines if line["architecture"] == self.result["architecture"]]
-        # Finds of before had the epochs of a rung for all.
-        epochs = [n for line in won for n in line.get("epochs", ()) if n is not None]
-        return max(epochs, default=max(self.rungs))
+        return max((n for n in self._epochs(self.result["architecture"]) if n is not None), default=max(self.rungs))
+
+    def epochs_of(self, candidate: RacedCandidate, rung: int) -> int | None:
+        """The epochs of a candidate on a rung; None where it has none."""
+        return self._epochs(candidate.architecture)[rung]
+
+    def _epochs(self, architecture: str) -> Sequence[int | None]:
+        """Of a candidate on every rung; in finds of before all had those of the rung."""
+        lines = (line for line in self.result["race"]["lines"] if line["architecture"] == architecture)
+        found: Sequence[int | None] = next(lines, {"epochs": self.rungs}).get("epochs", self.rungs)
+        return found
 
     def rung_text(self, rung: int) -> str:
         """The trainings of a rung in words, also of one that was planned and not reached."""

@@ -91,7 +91,7 @@ def result_of(leg: Leg, race: Race, sides: Sides) -> dict[str, Any]:
             "multiply_adds": products[baseline.architecture],
             "accuracy": mean(sides.accuracies(baseline)),
             "accuracies": sides.accuracies(baseline),
-            "epochs": sides.epochs[baseline.architecture],
+            "epochs": None if split_name(baseline.architecture)[0] == BOOSTING else sides.epochs[baseline.architecture],
             "kind": baseline.proposed_by,
             "recipe": asdict(leg.recipe_of(split_name(baseline.architecture)[0])),
         },
@@ -204,10 +204,7 @@ def _race_result(leg: Leg, race: Race, products: Mapping[str, int | None]) -> di
             "control": c.control,
             "parameters": c.parameters,
             "multiply_adds": products[c.architecture],
-            "epochs": [
-                leg.epochs_of(c.architecture, rung) if math.isfinite(race.accuracy(c.architecture, rung)) else None
-                for rung in range(run)
-            ],
+            "epochs": [_epochs(leg, race, c, rung) for rung in range(run)],
             "accuracies": [
                 a if math.isfinite(a := race.accuracy(c.architecture, rung)) else None for rung in range(run)
             ],
@@ -224,6 +221,13 @@ def _race_result(leg: Leg, race: Race, products: Mapping[str, int | None]) -> di
         "seed_deviation": race.seed_deviation(),
         "by_size": race.by_size,
     }
+
+
+def _epochs(leg: Leg, race: Race, candidate: Candidate, rung: int) -> int | None:
+    """Those of a candidate on a rung; None where it was not trained, or has none."""
+    trained = math.isfinite(race.accuracy(candidate.architecture, rung))
+    network = split_name(candidate.architecture)[0] != BOOSTING
+    return leg.epochs_of(candidate.architecture, rung) if trained and network else None
 
 
 def _front(leg: Leg, race: Race, products: Mapping[str, int | None]) -> list[Point]:
