@@ -29,30 +29,22 @@ count. Seconds count here: nothing else may run on the machine. The two stronges
 
 from __future__ import annotations
 
-import shutil
 import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
 import torch
-from optuna.storages import JournalStorage
-from optuna.storages.journal import JournalFileBackend
 
+from _find_ways import WAYS, Chooser, Rules
 from _shared import Flags, KeptRows, code_digest, machine, mean_interval, save, shrunk, spread, states, without_folders
-from nasight.architecture import Architecture
 from nasight.compute import process_pool
 from nasight.data import Dataset, load
-from nasight.errors import RunError
-from nasight.kernels import score
-from nasight.reproducible import generator_for, torch_threads
-from nasight.searching import Diverged as SearchDiverged
-from nasight.searching import LogProbability, search
-from nasight.spaces import MultiplyAdds, Space, search_options
+from nasight.reproducible import generator_for
+from nasight.spaces import Space, search_options
 from nasight.spaces import load as load_space
 from nasight.studies import find
 from nasight.studies.finding import (
@@ -66,15 +58,12 @@ from nasight.studies.finding import (
     shared,
     used_seconds,
 )
-from nasight.training import Diverged, Trainer
 
 SETS: dict[str, dict[str, Any]] = {
     "digits": {},
     "fashion-mnist": {"rows": 5_000, "test": 5_000, "side": 14},
     "cifar-10": {"rows": 8_000, "test": 5_000, "side": 16},
 }
-STUDY = "benchmark"
-WAYS = ("reference", "halving", "largest", "naswot", "gaea")
 SPACE = "convnet"
 UNNAMED = "nasbench201"
 """The space whose rows have no name of it: they were the first."""
@@ -92,144 +81,6 @@ def data_of(name: str, folder: str | None) -> Dataset:
         tests = {"test_x": data.test_x[: how["test"]], "test_y": data.test_y[: how["test"]]}
         data = shrunk(replace(data, **parts, **tests), how["side"])
     return replace(data, name=f"{name} (part)")
-
-
-class Chooser:
-    """The ways to choose an architecture in so many seconds."""
-
-    def __init__(
-        self, space: Space, data: Dataset, seconds: float, seed: int, settings: dict[str, Any], workers: int
-    ) -> None:
-        self.space, self.data, self.seconds, self.seed = space, data, seconds, seed
-        self.settings, self.workers = settings, workers
-
-        self.products = space.multiply_adds(data.inputs, data.n_classes, **settings["size"])
-
-    def choose(self, way: str, place: Path) -> str:
-        shutil.rmtree(place, ignore_errors=True)  # of a call that was killed
-        return str(getattr(self, way)(place))
-
-    def allowed(self) -> Iterator[Architecture]:
-        """The architectures that a find has time for."""
-        most = self.settings["most_products"]
-        return (arch for arch in self.space if most is None or (self.products(arch) or 0) <= most)
-
-    def reference(self, place: Path) -> str:
-        return self.space.format(self.space.reference)
-
-    def largest(self, place: Path) -> str:
-        count = self.space.parameters(self.data.inputs, self.data.n_classes, **self.settings["size"])
-        return max((count(arch), self.space.format(arch)) for arch in self.allowed())[1]
-
-    def naswot(self, place: Path) -> str:
-        forms = list({self.space.canonical(arch): self.space.format(arch) for arch in self.allowed()}.values())
-        order = torch.randperm(len(forms), generator=generator_for(self.seed, "benchmark sample"))
-        sampled = [forms[k] for k in order.tolist()]
-        best, at = ("", float("-inf")), 0
-        with process_pool(self.workers) as pool:
-            list(pool.map(abs, range(self.workers)))  # the processes have started, as those of a find have
-            start = time.monotonic()
-            while time.monotonic() - start < self.seconds and at < len(sampled):
-                found = score(
-                    self.space, "naswot", self.data, architectures=sampled[at : at + 20], seed=self.seed, executor=pool
-                )
-                values = zip(found.architectures, found.goodness("naswot"), strict=True)
-                best = max([best, *values], key=lambda pair: pair[1])
-                at += 20
-        return best[0]
-
-    def gaea(self, place: Path) -> str:
-        """One search with as many epochs as there is time for, by the time of two epochs on a quarter of the rows."""
-        recipe: Recipe = self.settings["request"].recipe
-        rows = len(self.data.train_y)
-        how = {"data": self.data, "method": "gaea-darts", "preset": "tiny", "seed": self.seed}
-        name = self.space.name
-        how |= {"augment": recipe.words or False, "threads": self.workers}
-        start = time.monotonic()
-        try:
-            probe = search(name, **how, examples=rows // 4, epochs=2, out=place / "probe")
-            epoch = 2 * float(probe.result["seconds"])
-            epochs = max(2, int((self.seconds - (time.monotonic() - start)) / epoch))
-            run = search(name, **how, examples="all", epochs=epochs, out=place / "search")
-        except (SearchDiverged, RunError):
-            return self.reference(place)
-        if run.architecture in set(self.allowed()):
-            return str(run.result["architecture"])
-        log_p = LogProbability(run.weights, self.space.groups(), self.space)
-        return max((log_p(arch), self.space.format(arch)) for arch in self.allowed())[1]
-
-    def halving(self, place: Path) -> str:
-        """Random architectures, each trained epoch by epoch, stopped where it is behind (optuna's pruner)."""
-        import optuna
-
-        optuna.logging.set_verbosity(optuna.logging.ERROR)
-        place.mkdir(parents=True)
-        log = str(place / "study.log")
-        storage = JournalStorage(JournalFileBackend(log))
-        optuna.create_study(study_name=STUDY, storage=storage, direction="maximize")
-        with process_pool(self.workers) as pool:
-            list(pool.map(abs, range(self.workers)))  # the processes have started, as those of a find have
-            request = replace(self.settings["request"], seed=10_000 * self.seed, validation=0.25)
-            most, paced = self.settings["most_products"], self.settings["paced"]
-            trial = Trial(
-                self.space, self.products, most, self.settings["trainings"], request, paced, log, self.seconds
-            )
-            list(pool.map(trial, [1_000 * self.seed + k for k in range(self.workers)]))
-        study = optuna.load_study(study_name=STUDY, storage=storage)
-        ended = [t for t in study.trials if t.state == optuna.trial.TrialState.COMPLETE]
-        best = max(ended, key=lambda t: t.value or 0.0) if ended else study.trials[0]
-        return self.space.format(self.space.architecture(dict(best.params)))
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One process of optuna's: its documentation gives several processes one storage, since threads share a lock."""
-
-    space: Space
-    products: MultiplyAdds
-    most_products: float | None
-    trainings: Trainings
-    request: Request
-    """A training of the find's winner."""
-    paced: bool
-    """Whether all trainings take as long as that one; else they have its epochs."""
-    log: str
-    seconds: float
-
-    def __call__(self, seed: int) -> None:
-        import optuna
-
-        optuna.logging.set_verbosity(optuna.logging.ERROR)
-        space, probe = self.space, PaceProbe(self.trainings, self.request)
-
-        def objective(trial: optuna.Trial) -> float:
-            options = {d.name: trial.suggest_categorical(d.name, d.options) for d in space.decisions}
-            arch = space.architecture(options)
-            if self.most_products is not None and (self.products(arch) or 0) > self.most_products:
-                raise optuna.TrialPruned
-            request = replace(self.request, architecture=space.format(arch))
-            if self.paced:
-                request = replace(request, epochs=paced_epochs(request.epochs, probe(request)))
-            trainer, accuracy, told = Trainer(self.trainings.job(request)), 0.0, set[int]()
-            while not trainer.done:
-                accuracy = trainer.run_epoch(lambda: None).test_accuracy or 0.0
-                # By the time it has had: trials are compared where they are equally far in their schedules.
-                step = round(trainer.epoch * self.request.epochs / request.epochs)
-                if step not in told and step > 0:
-                    told.add(step)
-                    trial.report(accuracy, step)
-                    if trial.should_prune():
-                        raise optuna.TrialPruned
-            return accuracy
-
-        with torch_threads(1):
-            study = optuna.load_study(
-                study_name=STUDY,
-                storage=JournalStorage(JournalFileBackend(self.log)),
-                sampler=optuna.samplers.RandomSampler(seed=seed),
-                pruner=optuna.pruners.SuccessiveHalvingPruner(),
-            )
-            study.optimize(objective, timeout=self.seconds, catch=(Diverged,))
 
 
 def searched(name: str) -> Space:
@@ -284,14 +135,10 @@ def one(
             examples=about["examples"], size=tuple(sorted(size.items())),
             batch_size=32 if len(data.train_y) < 4_000 else 64,
         )  # fmt: skip
-        settings = {
-            "size": size,
-            "trainings": work,
-            "request": request,
-            "most_products": about.get("most_products"),
-            "paced": about.get("equal") == "seconds",
-        }
-        chooser = Chooser(space, data, about["choosing"], seed, settings, workers)
+        paced = about.get("equal") == "seconds"
+        products = space.multiply_adds(data.inputs, data.n_classes, **size)
+        rules = Rules(space, about["choosing"], work, request, products, about.get("most_products"), paced)
+        chooser = Chooser(rules, data, seed, workers)
         for way in ways:
             if way not in row:
                 start = time.monotonic()
@@ -302,7 +149,7 @@ def one(
         seeds = answer_seeds(seed, number=len(row["find: its winner"]["accuracies"]))
         chosen = [replace(request, architecture=row[way]["architecture"]) for way in left]
         with process_pool(workers) as pool:
-            if settings["paced"]:
+            if paced:
                 known = {about["baseline"]: about["baseline_epochs"], request.architecture: request.epochs}
                 chosen = in_the_same_time(chosen, request, known, work, pool, workers)
             asked = [replace(each, seed=s) for each in chosen for s in seeds]

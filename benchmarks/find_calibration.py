@@ -2,9 +2,10 @@
 
     python benchmarks/find_calibration.py
 
-Twenty finds of a minute on digits, with different seeds. Winner and baseline of each are then trained with 20 further
-seeds in the same way, on the same rows. Their mean difference should lie in the 95 % interval of at least 18 of the 20
-finds. A find whose winner is its baseline makes no claim: it is counted apart.
+Twenty finds of a minute on digits, with different seeds, in the space of plain networks (--space names another).
+Winner and baseline of each are then trained with 20 further seeds in the same way, on the same rows. Their mean
+difference should lie in the 95 % interval of at least 18 of the 20 finds. A find whose winner is its baseline makes no
+claim: it is counted apart.
 
 The same test rows judge the further seeds. These show how seeds vary, and not how rows do, while the interval of a find
 allows for both, so it should hold more often than 95 times in 100. So there are two further counts. Student's interval
@@ -23,6 +24,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import compress
@@ -38,6 +40,7 @@ from nasight.compute import process_pool
 from nasight.data import Dataset, load
 from nasight.reproducible import generator_for
 from nasight.spaces import PlainSpace
+from nasight.spaces import load as load_space
 from nasight.studies import find
 from nasight.studies.finding import (
     Answer,
@@ -55,6 +58,9 @@ from nasight.studies.finding import (
 FIRST_SEED = 10_000_000
 """Seeds that no find has."""
 QUICK = {"trainings": 26, "epochs": 1}
+SPACE = "convnet"
+UNNAMED = "nasbench201"
+"""The space whose rows have no name of it: they were the first."""
 Sides = dict[str, list[Outcome]]
 
 
@@ -82,7 +88,7 @@ def further(answer: Answer, data: Dataset, number: int, workers: int) -> Sides:
     first = FIRST_SEED + 1_000 * answer.result["seed"]
     seen: Sides = {}
     with shared(data) as mapped, process_pool(workers) as pool:
-        work = Trainings({"space": ("nasbench201", {}), "plain": PlainSpace()}, mapped)
+        work = Trainings({"space": load_space(answer.result["space"]), "plain": PlainSpace()}, mapped)
         for name, asked in requests(answer, range(first, first + number)).items():
             seen[name] = list(pool.map(work, asked))
     # A seed that diverged on one side counts on neither.
@@ -90,22 +96,23 @@ def further(answer: Answer, data: Dataset, number: int, workers: int) -> Sides:
     return {name: list(compress(outcomes, both)) for name, outcomes in seen.items()}
 
 
-def one(place: Path, data: Dataset, seed: int, budget: float | None, number: int, workers: int) -> dict[str, Any]:
+def one(place: Path, data: Dataset, given: Namespace, seed: int) -> dict[str, Any]:
     """A find, and what further seeds say of its difference."""
-    how, code = QUICK if budget is None else {"budget": budget}, code_digest()
-    answer = find(data, space="nasbench201", seed=seed, workers=workers, out=place / "find", overwrite=True, **how)
+    how, code = QUICK if given.budget is None else {"budget": given.budget}, code_digest()
+    where: dict[str, Any] = {"out": place / "find", "overwrite": True}
+    answer = find(data, space=given.space, seed=seed, workers=given.workers, **where, **how)
     result = answer.result
     row: dict[str, Any] = {
         "seed": seed, "difference": result["difference"], "interval": list(answer.interval), "better": answer.better,
         "same": answer.architecture == answer.baseline["architecture"], "epochs": result["epochs"],
         "winner": result["architecture"], "baseline": result["baseline"]["architecture"],
         "accuracies": [result["accuracies"], result["baseline"]["accuracies"]], "seconds": result["seconds"],
-        "workers": workers, "code": code,
+        "workers": given.workers, "code": code,
     }  # fmt: skip
     if not row["same"]:
         asked = requests(answer, answer_seeds(seed, number=len(result["accuracies"])))
         mine = {name: kept_outcomes(answer.path, [r.key() for r in of]) for name, of in asked.items()}
-        more = further(answer, data, number, workers)
+        more = further(answer, data, given.further, given.workers)
         row["shown"] = fmean(o.accuracy for o in more["winner"]) - fmean(o.accuracy for o in more["baseline"])
         row["held"] = answer.interval[0] <= row["shown"] <= answer.interval[1]
         row["further"] = {name: [o.accuracy for o in outcomes] for name, outcomes in more.items()}
@@ -165,6 +172,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
 
 def main() -> None:
     flags = Flags(__doc__, "find_calibration", seeds=20, chance="finds", work="runs/find-calibration")
+    flags.add_argument("--space", default=SPACE, help=f"the space that is searched (default {SPACE})")
     flags.add_argument("--further", type=int, default=20, help="further seeds of each side (default 20)")
     flags.add_argument("--budget", type=float, default=60.0, help="seconds of a find (default 60)")
     flags.add_argument("--workers", type=int, default=2)
@@ -173,11 +181,11 @@ def main() -> None:
         flags.error("--further must be at least 2")
     data, rows = load("digits"), []
     kept = KeptRows(given.out.with_name("find_calibration_rows.json.gz"))
+    named = "" if given.space == UNNAMED else f"{given.space}-"
     for seed in range(given.seeds):
-        name = f"{given.budget}-{given.further}-{given.workers}-{seed}"
+        name = f"{named}{given.budget}-{given.further}-{given.workers}-{seed}"
         if name not in kept.rows:
-            place = given.work_folder / name
-            kept.put(name, one(place, data, seed, given.budget, given.further, given.workers))
+            kept.put(name, one(given.work_folder / name, data, given, seed))
         rows.append(kept.rows[name])
         print(json.dumps({k: v for k, v in rows[-1].items() if k != "further"}), file=sys.stderr, flush=True)
     text = table(rows)
