@@ -36,6 +36,9 @@ class PlanPart(File):
     size: dict[str, Size] = Field(default_factory=dict)
     search_rows: Size | None = None
     recipe_at: Count | None = None
+    recipe_rows: Size | None = None
+    recipe_checked: bool = False
+    control_seeds: Few | None = None
     judge_share: Annotated[float, Field(gt=0, lt=1)] = 0.25
 
 
@@ -72,6 +75,7 @@ KINDS: Mapping[str, TypeAdapter[Any]] = {
     "failed": TypeAdapter(str),
     "forgotten": TypeAdapter(str),
     "places": TypeAdapter(Count),
+    "mutated": TypeAdapter(Count),
     "spare": TypeAdapter(Count),
     "began": TypeAdapter(Seconds),
     "clock": TypeAdapter(Seconds),

@@ -8,11 +8,13 @@ from typing import Any, cast
 
 import torch
 
-from nasight.studies.finding import Candidate, Outcome, Plan, Race, Speed, plan
+from nasight.studies.finding import Candidate, Outcome, Race, Speed, plan
 from nasight.studies.finding._budget import Budget
 from nasight.studies.finding._journal import Journal
 from nasight.studies.finding._leg import Leg
 from nasight.studies.finding._planning import FEWEST_PLACES, FRONT_PLACES, SHARES, waves
+from nasight.studies.finding._proposals import WHOLE_MUTATED
+from nasight.studies.finding._stages import TURNS
 from nasight.studies.finding._work import Recipe, Request
 
 ROW = 2e-4
@@ -33,7 +35,7 @@ def leg_of(folder: Path, budget: float, rows: int, speed: Speed, *, longer: bool
     found = Leg(cast(Any, context), 0, Budget(budget), None)
     last = FRONT_PLACES if longer else FEWEST_PLACES
     planned = speed.paced(found.controls) if paced else speed
-    divided = plan(planned, budget, workers=2, rows=rows, classes=10, last_places=last)
+    divided = plan(planned, budget, workers=2, rows=rows, classes=10, last_places=last, whole=paced)
     found.plan = replace(divided, paced=paced)
     return found
 
@@ -45,14 +47,18 @@ class OnPaper:
         self.leg, self.clock = leg, 0.0
         self.slowness = {"reference": reference, "leader": leaders, "other": 1.0}
 
-    def seconds(self, name: str, rung: int) -> float:
-        rows = self.leg.passes(self.leg.plan.rungs[rung], self.leg.plan.rows(rung))
-        return ROW * self.slowness[name.rstrip("0123456789")] * rows
+    def slow(self, name: str) -> float:
+        """How much slower an architecture is than a usual one."""
+        return self.slowness[name.rstrip("0123456789")]
 
     def train(self, name: str, rung: int) -> Outcome:
-        found: Plan = self.leg.plan
-        request = Request(name, "space", found.rungs[rung], 0, Recipe(), examples=found.rows(rung), validation=0.25)
-        outcome = Outcome({"l": 90.0, "o": 80.0, "r": 70.0}[name[0]], seconds=self.seconds(name, rung))
+        return self.trained(name, self.leg.epochs_of(name, rung), self.leg.plan.rows(rung))
+
+    def trained(self, name: str, epochs: int, rows: int) -> Outcome:
+        """A training of so many epochs and rows, which takes its time."""
+        request = Request(name, "space", epochs, 0, Recipe(), examples=rows, validation=0.25)
+        seconds = ROW * self.slow(name) * self.leg.passes(epochs, rows)
+        outcome = Outcome({"l": 90.0, "o": 80.0, "r": 70.0}[name[0]], seconds=seconds)
         self.leg.context.seen.append((request, outcome))
         return outcome
 
@@ -60,14 +66,21 @@ class OnPaper:
         """The candidates of every rung; the clock stands at the end of the race."""
         leg, found = self.leg, self.leg.plan
         for _ in range(7):
-            self.train("reference", found.recipe_rung)
+            self.trained("reference", found.recipe_epochs, found.taught_by_recipe)
         self.spend((SHARES["recipe"] + SHARES["propose"]) * leg.budget.seconds)  # type: ignore[operator]
-        race = Race(list(found.places))
+        race = Race(list(found.places), seeds=found.control_seeds or 2)
         first = leg.affordable(race, 0)
+        if found.whole_race:
+            first -= round(WHOLE_MUTATED * first)
         names = ["reference", *(f"leader{i}" for i in range(first // 2)), *(f"other{i}" for i in range(-(-first // 2)))]
         race.enter(Candidate(name, "somebody", 1, control=name == "reference") for name in names)
         raced = [first]
         self.train_all(race)
+        for turn in range(TURNS if found.whole_race else 0):
+            more = leg.room(race, TURNS - turn)
+            race.enter(Candidate(f"leader{500 + raced[0] + i}", "mutation", 1) for i in range(more))
+            raced[0] += more
+            self.train_all(race)
         for rung in range(1, len(found.rungs)):
             race.places[rung] = leg.affordable(race, rung)
             if race.places[rung] < FEWEST_PLACES:
@@ -82,7 +95,7 @@ class OnPaper:
             outcome = self.train(entry.architecture, entry.rung)
             took.append(outcome.seconds)
             race.tell(entry, outcome)
-        self.spend(waves(len(took), 2) * fmean(took))
+        self.spend(waves(len(took), 2) * fmean(took) if took else 0.0)
 
     def spend(self, seconds: float) -> None:
         self.clock += seconds

@@ -48,7 +48,7 @@ def test_the_answer_lends_time_where_several_were_misled_and_it_has_more_than_it
     paper.train_all(race)
     race.close()
     paper.train_all(race)
-    each = paper.seconds("leader0", 1)
+    each = paper.train("leader0", 1).seconds
     # As many seconds of the race are left as two trainings take at once; the answer's share is 54 s.
     paper.clock = (1 - SHARES["answer"]) * 180 - 1.5 * each
     lent = 2 * int((1.5 * each + 0.15 * 54) / each)
@@ -62,7 +62,7 @@ def test_seconds_of_a_rung_are_those_of_the_architectures_that_go_on(tmp_path: P
     assert leg.rung_seconds(last) == pytest.approx(PER_TRAINING + ROW * rows)
     for name in ("reference", "leader0", "other0"):
         paper.train(name, 1)
-    expected = {name: paper.seconds(name, last) for name in ("leader0", "other0")}
+    expected = {name: paper.train(name, last).seconds for name in ("leader0", "other0")}
     assert leg.rung_seconds(last, ["leader0"]) == pytest.approx(expected["leader0"])
     assert leg.rung_seconds(last, ["leader0", "other0"]) == pytest.approx(sum(expected.values()) / 2)
 

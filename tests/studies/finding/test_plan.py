@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from nasight.errors import RequestError
 from nasight.studies.finding import Plan, Speed, find, plan, read_budget, time_text
 from nasight.studies.finding._plan import GRID, SEEDS
-from nasight.studies.finding._planning import CHEAPER, FEWEST_EPOCHS, SHARES, plan_of_trainings, taught_rows
+from nasight.studies.finding._planning import (
+    CHEAPER,
+    FEWEST_EPOCHS,
+    FEWEST_RACED,
+    SHARES,
+    plan_of_trainings,
+    taught_rows,
+)
 
 SPEED = Speed(train=3e-4, search=6e-4, score=0.1)
 
@@ -74,7 +81,7 @@ def test_where_there_is_time_for_few_epochs_short_rungs_have_fewer_rows_and_many
     assert found.epochs == FEWEST_EPOCHS
     assert found.rungs == (6, 6)
     assert [rows / found.rung_rows[-1] for rows in found.rung_rows] == pytest.approx([1 / 9, 1], abs=0.01)
-    assert found.places == (24, 2)
+    assert found.places == (20, 2)
 
 
 def test_where_longer_trainings_are_meant_the_longest_rung_compares_several_or_is_left_out() -> None:
@@ -89,7 +96,7 @@ def test_where_longer_trainings_are_meant_the_longest_rung_compares_several_or_i
     assert meant.rung_rows[-1] < usual.rung_rows[-1]
     assert (meant.epochs, meant.examples) == (usual.epochs, usual.examples)
     two, one = (
-        plan(Speed(1e-3, 2.5e-3, 0.08), 200, workers=1, rows=50_000, classes=10, last_places=places)
+        plan(Speed(1e-3, 2.5e-3, 0.08), 230, workers=1, rows=50_000, classes=10, last_places=places)
         for places in (2, 6)
     )
     assert (two.places, one.places) == ((3, 2), (13,))
@@ -165,13 +172,34 @@ def test_times_are_said_as_people_say_them() -> None:
 
 
 def test_the_share_of_the_recipe_decides_how_long_its_trainings_are() -> None:
-    def recipe(share: float) -> float:
-        left = {name: value * (1 - share) / 0.88 for name, value in SHARES.items() if name != "recipe"}
-        found = plan(SPEED, 600, workers=2, rows=5_000, classes=10, shares={"recipe": share, **left})
-        return found.seconds["recipe"]
+    def divided(share: float, **how: bool) -> Plan:
+        left = {name: value * (1 - share) / (1 - SHARES["recipe"]) for name, value in SHARES.items()}
+        return plan(SPEED, 600, workers=2, rows=5_000, classes=10, shares={**left, "recipe": share}, **how)
 
-    few, usual, many = map(recipe, (0.01, 0.12, 0.5))
-    assert few < usual < many
+    few, usual = divided(0.01), divided(SHARES["recipe"])
+    assert few.seconds["recipe"] < usual.seconds["recipe"]
+    assert (few.recipe_checked, usual.recipe_checked) == (False, True)
+    # Short trainings have a third of the epochs of the whole ones that check them; a ninth where there is no time.
+    assert usual.recipe_epochs == round(usual.epochs / 3)
+    assert few.recipe_epochs * (few.recipe_rows or 0) < usual.recipe_epochs * (usual.recipe_rows or 0)
+    # Where there is nothing to check and time for it, all trainings of the recipe are whole.
+    assert not divided(0.5, changes=False).recipe_checked
+    assert divided(0.5, changes=False).recipe_epochs == divided(0.5, changes=False).rungs[-1]
+
+
+def test_a_race_of_whole_trainings_has_one_rung_and_its_control_is_trained_once() -> None:
+    short, whole = (plan(SPEED, 180, workers=2, rows=5_000, classes=10, whole=whole) for whole in (False, True))
+    assert len(short.rungs) > 1
+    assert whole.rungs == (whole.epochs,)
+    assert (short.control_seeds, whole.control_seeds) == (2, 1)
+    assert FEWEST_RACED <= whole.places[0] < short.places[0]
+    # The answer and the recipe are as they were.
+    assert (whole.epochs, whole.recipe_epochs, whole.recipe_rows) == (
+        short.epochs, short.recipe_epochs, short.recipe_rows,
+    )  # fmt: skip
+    # Where there is no time for four candidates, short trainings choose who has the long ones.
+    slow = plan(Speed(3e-4, 6e-4, 0.1, controls=7.0), 180, workers=2, rows=5_000, classes=10, whole=True)
+    assert len(slow.rungs) > 1
 
 
 @pytest.mark.parametrize(

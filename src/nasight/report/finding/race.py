@@ -60,6 +60,8 @@ class FindRaceValues:
     """Rows that judge the race; None: unknown."""
     equal_time: bool = False
     """Whether all trainings of a rung took about the same time; else they had the same epochs."""
+    whole: bool = False
+    """Whether all trainings of the race were as long as those of the answer, so that nobody left."""
     units: Units = field(default_factory=Units)
     """In which scores are written."""
 
@@ -126,8 +128,13 @@ TEMPLATE = """
 <p>{{ values.candidates|rejectattr("control")|list|length }} candidates and
 {% set controls = values.candidates|selectattr("control")|list|length %}
 {{ controls }} control{{ "s" if controls != 1 }} were trained from scratch, all with one recipe, the
-trainings of a rung on the same rows in the same order
+{{ "trainings of a rung" if values.rungs|length > 1 else "trainings" }} on the same rows in the same order
 {%- if values.judged_rows %}, and judged by {{ values.judged_rows|number }} other rows{% endif %}.
+{% if values.whole %}
+All trainings take about as long as those of the answer: {{ values.rungs[0] }} of the reference; slower networks have
+fewer, faster ones more. Shorter trainings would have told little: in little time slow networks are behind those that
+they overtake later. So nobody left early.</p>
+{% else %}
 Every rung is a whole training of its length.
 {% if values.equal_time %}
 All trainings of a rung take about the same time: its epochs are those of the reference, slower networks have fewer and
@@ -135,6 +142,7 @@ faster ones more.
 {% endif %}
 Candidates that are clearly behind leave. The best of the others continue
 while there is time: {{ values.finished }} of the candidates reached the last rung. Controls never leave.</p>
+{% endif %}
 {% if values.closer %}
 <p><button type="button" id="closer" aria-pressed="false" data-range="{{ values.closer|list }}">Enlarge the better half
 </button></p>
@@ -144,6 +152,7 @@ while there is time: {{ values.finished }} of the candidates reached the last ru
   <figcaption>Point at a dot to see who it is and why it left; drag to enlarge a part, double click to go back.
   Candidates of equal {{ values.units.metric }} are drawn beside each other.</figcaption>
 </figure>
+{% if values.agreements %}
 <h3>How well a short training predicts a longer one</h3>
 {% for a in values.agreements %}
 <p>From {{ a.before }} to {{ a.after }}:
@@ -159,12 +168,11 @@ That cannot be told from chance: one that left after {{ a.before }} might have c
 {% endif %}
 {% endif %}
 </p>
-{% else %}
-<p>The race had one rung: there is nothing to compare.</p>
 {% endfor %}
 <p class="note">Only those that went on can be compared, and they were close to each other, which makes tau smaller
 {%- if values.seed_deviation is not none %}. Another seed alone moves the {{ values.units.metric }} by about
 {{ values.units.difference(values.seed_deviation) }} (standard deviation, from the controls){% endif %}.</p>
+{% endif %}
 <h3>All candidates</h3>
 {{ table(values.tables[0]) }}
 {% if values.tables[1] %}
@@ -315,8 +323,8 @@ def _tails(candidates: Sequence[RacedCandidate], places: Places) -> list[dict[st
 SECTION = Section(
     name="race",
     title="Race",
-    heading="Race{% if values %} of {{ values.candidates|length }} networks over {{ values.rungs|length }} "
-    "rung{{ 's' if values.rungs|length > 1 }}{% endif %}",
+    heading="Race{% if values %} of {{ values.candidates|length }} networks{% if values.rungs|length > 1 %} over "
+    "{{ values.rungs|length }} rungs{% endif %}{% endif %}",
     values=FindRaceValues,
     template=TEMPLATE,
     script=SCRIPT,

@@ -21,6 +21,8 @@ class TriedRecipe:
     """Random changes of images."""
     accuracy: float | None
     """In percent; None: the training failed."""
+    epochs: int | None = None
+    """Of the training; None: unknown."""
     chosen: bool = False
     """Whether all candidates were trained like this."""
 
@@ -33,8 +35,6 @@ class RecipeValues:
     """How all candidates were trained; its accuracy is that of the reference."""
     tried: Sequence[TriedRecipe]
     """In the order in which they were tried; empty where an earlier leg chose."""
-    epochs: int | None
-    """Of the trainings by which it was chosen; None: unknown."""
     batch_size: int
     """Examples per step."""
     images: bool = True
@@ -43,6 +43,11 @@ class RecipeValues:
     """In which scores are written."""
     own: Sequence[TriedRecipe] = ()
     """Learning rates that were tried on the user's own baseline, which has the best of them."""
+
+    @property
+    def lengths(self) -> list[int]:
+        """The epochs of the trainings by which it was chosen, as far as they are known."""
+        return sorted({recipe.epochs for recipe in self.tried if recipe.epochs is not None})
 
 
 TEMPLATE = """
@@ -53,12 +58,15 @@ TEMPLATE = """
 {{ values.batch_size }} examples per step.
 {% if values.tried %}
 That was chosen on the space's reference before any candidate was seen, one setting after the other
-{%- if values.epochs %}, by trainings of {{ values.epochs }} epochs{% endif %}:</p>
+{%- if values.lengths|length == 1 %}, by trainings of {{ values.lengths[0] }} epochs{% endif %}.
+{% if values.lengths|length > 1 %}Random changes slow a network down at first and help it later, so where short
+trainings preferred none, whole ones compared them with the best of the others.{% endif %}</p>
 <div class="scroll"><table>
   <thead><tr>
     {% if values.images %}<th scope="col">random changes</th>{% endif %}
     <th scope="col" class="n">learning rate</th>
     <th scope="col" class="n">weight decay</th>
+    {% if values.lengths|length > 1 %}<th scope="col" class="n">epochs</th>{% endif %}
     <th scope="col" class="n">{{ values.units.axis }}</th>
     <th scope="col"></th>
   </tr></thead>
@@ -68,6 +76,7 @@ That was chosen on the space's reference before any candidate was seen, one sett
     {% if values.images %}<td>{{ recipe.augmentation }}</td>{% endif %}
     <td class="n">{{ "%g"|format(recipe.lr) }}</td>
     <td class="n">{{ "%g"|format(recipe.weight_decay) }}</td>
+    {% if values.lengths|length > 1 %}<td class="n">{{ recipe.epochs }}</td>{% endif %}
     <td class="n">{{ values.units.number(recipe.accuracy) if recipe.accuracy is not none else "failed" }}</td>
     <td>{% if recipe.chosen %}<span class="tag safe">chosen</span>{% endif %}</td>
   </tr>

@@ -33,6 +33,7 @@ from nasight.studies.finding._planning import (
 )
 from nasight.studies.finding._proposers import Proposal, at_random, in_turn
 from nasight.studies.finding._race import Candidate, Race
+from nasight.studies.finding._recipe import Tried
 from nasight.studies.finding._speed import expected_seconds
 from nasight.studies.finding._work import BOOSTING, Recipe, Request, read_architecture
 
@@ -82,7 +83,7 @@ class Leg:
         """What the user's own network came to with each learning rate; the recipe was tuned on another one."""
         self.missing: dict[str, str] = {}
         """Controls that do not run along, and why."""
-        self.tried: list[tuple[Recipe, float | None]]
+        self.tried: list[Tried]
         self.epochs: int | None = None
         """Of the target, where the budget reaches it."""
         self.mutated: int
@@ -144,17 +145,17 @@ class Leg:
         seed: int,
         recipe: Recipe,
         *,
-        rung: int | None = None,
+        rows: int | None = None,
         final: bool = False,
     ) -> Request:
-        """A training with the rows of a rung, or with all that the plan has."""
+        """A training on so many rows, or on all that the plan has."""
         sizes = tuple(sorted(self.context.size.items())) if key == SPACE else ()
         plan = getattr(self, "plan", None)
-        examples = None if plan is None else plan.examples if rung is None else plan.rows(rung)
+        examples = None if plan is None else rows or plan.examples
         place = None
         if key == BOOSTING:
             epochs = 1  # It has none: one training serves all rungs.
-        elif final or (rung is not None and self._is_long(rung)):
+        elif final or (rows is not None and self._is_long(architecture if key == SPACE else f"{key}:", epochs, rows)):
             name = f"{self.number}-{key}-{sha256(architecture.encode()).hexdigest()[:10]}-{epochs}-{seed}"
             # Trainings of a rung have its rows, and those of the recipe a rate of their own.
             tried = "" if final else f"-{examples}-{recipe.lr:g}-{recipe.weight_decay:g}-{recipe.augmentation}"
@@ -172,9 +173,9 @@ class Leg:
             place=place,
         )
 
-    def _is_long(self, rung: int) -> bool:
-        """Whether a kill in a training of this rung would cost much; only if some have shown how long they take."""
-        return bool(self.context.seen) and self.rung_seconds(rung) > KEPT_SECONDS
+    def _is_long(self, name: str, epochs: int, rows: int) -> bool:
+        """Whether a kill in such a training would cost much; only if some have shown how long they take."""
+        return bool(self.context.seen) and self._expected(self.passes(epochs, rows) * self.pace(name)) > KEPT_SECONDS
 
     def pace(self, name: str) -> float:
         """How many times as long as one of the reference an epoch of a candidate takes; 1 where epochs count."""
@@ -207,6 +208,10 @@ class Leg:
     def epochs_of(self, name: str, rung: int) -> int:
         """The epochs of a candidate on a rung."""
         return paced_epochs(self.plan.rungs[rung], self.pace(name))
+
+    def recipe_epochs(self, whole: bool) -> int:
+        """The epochs of the trainings that choose the recipe: of the short ones, or of the whole ones."""
+        return self.plan.rungs[-1] if whole else self.plan.recipe_epochs
 
     def recipe_of(self, key: str) -> Recipe:
         """How a candidate of this space is trained: as all are, but for the user's own network, with its best rate."""
@@ -274,6 +279,15 @@ class Leg:
         fitting = int(time / each[rung]) * count - beside[rung]
         return max(0, min(int(MOST_PLACES / NARROWING**rung), fitting))
 
+    def room(self, race: Race, turns: int) -> int:
+        """How many more candidates a race of whole trainings has time for in this turn, if so many are left.
+
+        All workers have one each time.
+        """
+        leaders = [c.architecture for c in race.ranked() if not c.control][:FRONT_PLACES]
+        times = int(self.until("race") / self.rung_seconds(0, leaders))
+        return max(0, math.ceil(times / turns) * self.context.count)
+
     def spare(self, race: Race) -> int:
         """How many of those that had no time on the last rung can come back: there is what the race has left.
 
@@ -292,11 +306,12 @@ class Leg:
         """Seconds of a training on a rung, by those that were seen: of some architectures, or of all."""
         usual = self.passes(self.plan.rungs[rung], self.plan.rows(rung))
         each = [self.passes(self.epochs_of(n, rung), self.plan.rows(rung)) * self.pace(n) for n in among]
-        rows = fmean(each) if each else usual
+        return self._expected(fmean(each) if each else usual, among)
+
+    def _expected(self, passes: float, among: Sequence[str] = ()) -> float:
+        """Seconds of a training that passes so many rows through its network."""
         seen = self._seen(among)
-        if not seen:
-            return PER_TRAINING + rows * self.speed.train
-        return expected_seconds(rows, seen)
+        return expected_seconds(passes, seen) if seen else PER_TRAINING + passes * self.speed.train
 
     def until(self, stage: str) -> float:
         """Seconds until this stage should have ended, of those that were left when the plan was made."""

@@ -131,6 +131,7 @@ def _race(find: FinishedFind) -> FindRaceValues:
         candidates=find.candidates,
         agreements=[_agreement(find, rung) for rung in range(len(find.rungs) - 1)],
         seed_deviation=find.result["race"]["seed_deviation"],
+        whole=find.plan is not None and find.plan.whole_race,
         judged_rows=find.judging_rows(test=False),
         equal_time=find.equal_time,
         units=Units.of(find.result),
@@ -243,11 +244,12 @@ def _search(find: FinishedFind, folder: Path, result: Mapping[str, Any], label: 
 
 def _recipe(find: FinishedFind) -> RecipeValues:
     used, base = find.result["recipe"], find.result["baseline"]
-    tried = [TriedRecipe(**each, chosen=used.items() <= each.items()) for each in find.result["recipes"]]
+    # Those of an earlier version do not say how long they were.
+    short = {} if find.plan is None else {"epochs": find.plan.recipe_epochs}
+    tried = [TriedRecipe(**{**short, **each}, chosen=used.items() <= each.items()) for each in find.result["recipes"]]
     return RecipeValues(
         chosen=next((r for r in tried if r.chosen), TriedRecipe(**used, accuracy=None, chosen=True)),
         tried=tried,
-        epochs=None if find.plan is None else find.plan.recipe_epochs,
         batch_size=find.settings["batch_size"],
         images=len(find.answer.folder.about["data"]["inputs"]) == 3,
         units=Units.of(find.result),
@@ -316,12 +318,20 @@ def _work(find: FinishedFind, plan: Plan) -> dict[str, str]:
         both = "" if find.same or epochs is None else f" and {epochs}"
         answered = f"{result['epochs']}{both} epochs (planned: {plan.epochs} of the reference)"
     return {
-        "recipe": f"{recipes} trainings of {plan.recipe_epochs} epochs" if recipes else "kept from an earlier leg",
+        "recipe": f"{recipes} trainings of {_lengths(find, plan)} epochs" if recipes else "kept from an earlier leg",
         "propose": f"{plan.searches} searches of {plan.search_text}, {plan.scored} architectures scored",
         "race": f"{run}, with {len(find.candidates) - len(find.rivals)} controls"
         + (f"; planned and not reached: {missed}" if missed else ""),
         "answer": f"{sides}, {len(result['accuracies'])} seeds of {answered}",
     }
+
+
+def _lengths(find: FinishedFind, plan: Plan) -> str:
+    """The epochs of the trainings by which the recipe was chosen.
+
+    Those of an earlier version do not say them.
+    """
+    return " or ".join(map(str, sorted({row.get("epochs", plan.recipe_epochs) for row in find.result["recipes"]})))
 
 
 def _tuned(find: FinishedFind) -> int:

@@ -13,6 +13,8 @@ SEEDS = 3
 GRID_STEPS = (3, 2, 2)
 """Trainings by which the recipe is chosen, one group after the other: random changes, learning rate, weight decay."""
 GRID = sum(GRID_STEPS)
+CHECKED = 2
+"""Whole trainings that compare no random changes with the best of the others, where short ones prefer none."""
 GRID_RATES = 3
 """Learning rates that are tried on the user's own network."""
 UNUSED = 0.35
@@ -80,22 +82,43 @@ class Plan:
     search_rows: int | None = None
     """Rows of the searches; None: `examples`."""
     recipe_at: int | None = None
-    """The rung whose rows the trainings of the recipe have; None: the one before the last, where there are several."""
+    """The rung whose rows the trainings of the recipe have, in finds of an earlier version, which had no `recipe_rows`;
+    None: the one before the last, where there are several."""
+    recipe_rows: int | None = None
+    """Rows that the short trainings of the recipe learn from; None: those of a rung."""
+    recipe_checked: bool = False
+    """Whether whole trainings check that no random changes are best."""
     judge_share: float = JUDGE_SHARE
     """Of the training rows, those by which recipe and race are judged."""
-
+    control_seeds: int | None = None
+    """How often controls are trained on the first rung; None: by how many there are."""
     paced: bool = False
     """Whether all trainings of a rung take the same time: epochs are then those of the reference, and a slower network
     has fewer. Else all have the same epochs."""
+
+    @property
+    def whole_race(self) -> bool:
+        """Whether all candidates of the race are trained as long as those that answer, for the same time."""
+        return self.paced and self.rungs == (self.epochs,)
 
     def rows(self, rung: int) -> int:
         """The rows of a rung."""
         return self.rung_rows[rung] if self.rung_rows else self.examples
 
     @property
-    def recipe_rung(self) -> int:
-        """The rung whose rows the trainings of the recipe have."""
-        return max(0, len(self.rungs) - 2) if self.recipe_at is None else self.recipe_at
+    def taught_by_recipe(self) -> int:
+        """Rows that the short trainings of the recipe learn from."""
+        if self.recipe_rows is not None:
+            return self.recipe_rows
+        return self.rows(max(0, len(self.rungs) - 2) if self.recipe_at is None else self.recipe_at)
+
+    @property
+    def recipe_text(self) -> str:
+        """The trainings of the recipe in words."""
+        text = rung_text(self.recipe_epochs, self.taught_by_recipe, max(self.rung_rows, default=0))
+        return f"up to {GRID} trainings of the reference for {text}" + (
+            f" and {CHECKED} for {self.rung_text(-1)}" if self.recipe_checked else ""
+        )
 
     @property
     def search_text(self) -> str:
@@ -118,7 +141,7 @@ class Plan:
         """The plan as a person reads it; where it has no use for a part of the budget, that is said."""
         names = {"recipe": "recipe", "propose": "proposals", "race": "race", "answer": "answer"}
         what = {
-            "recipe": f"up to {GRID} trainings of the reference, {self.recipe_epochs} epochs each",
+            "recipe": self.recipe_text,
             "propose": f"{self.searches} searches of {self.search_text}, {self.scored} architectures scored",
             "race": ", ".join(f"{n} x {self.rung_text(i)}" for i, n in enumerate(self.places)),
             "answer": f"winner and baseline, {SEEDS} seeds of {self.epochs} epochs each",

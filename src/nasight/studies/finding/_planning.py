@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from nasight.errors import RequestError
 from nasight.studies.finding._budget import time_text
-from nasight.studies.finding._plan import GRID, GRID_RATES, GRID_STEPS, JUDGE_SHARE, SEEDS, Plan, Speed
+from nasight.studies.finding._plan import CHECKED, GRID, GRID_RATES, GRID_STEPS, JUDGE_SHARE, SEEDS, Plan, Speed
 
-SHARES: Mapping[str, float] = {"recipe": 0.12, "propose": 0.20, "race": 0.38, "answer": 0.30}
+SHARES: Mapping[str, float] = {"recipe": 0.20, "propose": 0.14, "race": 0.36, "answer": 0.30}
 """The parts of the budget, as shares."""
 TOLERATED = 1.3
 """The trainings of the recipe may take so many times its share, before shorter ones are taken."""
@@ -25,6 +25,7 @@ LEAST_SEARCH = 4
 CHEAPER = 0.7
 """A rung costs at most so much of the next one, or is left out."""
 FEWEST_RACED = 4
+"""Candidates of a race, where one of whole trainings is to be worth it, or trainings are counted."""
 FEWEST_PLACES = 2
 FRONT_PLACES = 6
 """Candidates of the longest rung where trainings that are longer still are meant: one with fewer is left out."""
@@ -67,6 +68,8 @@ def plan(
     last_places: int = FEWEST_PLACES,
     control_seeds: int = 2,
     own: float = 0.0,
+    changes: bool = True,
+    whole: bool = False,
 ) -> Plan:
     """The plan for a budget of seconds; one that is too small for anything useful says what the least is.
 
@@ -84,8 +87,12 @@ def plan(
     last_places : candidates that the longest rung must have time for, or it is left out.
     control_seeds : trainings of each control on the first rung.
     own : what a training of the user's own baseline takes, in trainings of the space; 0: there is none.
+    changes : whether there are random changes of images, which whole trainings of the recipe check.
+    whole : whether all candidates of the race are trained as long as those that answer, where there is time for enough.
     """
-    planner = _Planner(speed, workers, rows, classes, tests, shares, most_epochs, last_places, control_seeds, own)
+    planner = _Planner(
+        speed, workers, rows, classes, tests, shares, most_epochs, last_places, control_seeds, own, changes, whole
+    )
     least, shared = planner.least_training, seconds
     each = training_seconds(seconds, workers, shares["answer"]) - planner.testing
     # Every part has a least length. Where these take more than their shares, the answer has less, and then all have.
@@ -119,6 +126,8 @@ class _Planner:
     last_places: int
     control_seeds: int
     own: float
+    changes: bool
+    whole: bool
 
     @property
     def least_rows(self) -> int:
@@ -146,32 +155,54 @@ class _Planner:
         epochs = max(FEWEST_EPOCHS, min(self.most_epochs, int(each / (examples * row + KEPT_EPOCH))))
         judges = judge_share(self.rows, examples)
         taught = taught_rows(self.rows, examples, judges)
-        rungs, rung_rows = _rungs(epochs, taught, min(taught, self.least_rows))
+        lengths = _rungs(epochs, taught, min(taught, self.least_rows))
         judging = JUDGING * judges * self.rows
-        usual = [(e * r + judging) * self.speed.train + PER_TRAINING for e, r in zip(rungs, rung_rows, strict=True)]
+        usual = [(e * r + judging) * self.speed.train + PER_TRAINING for e, r in lengths]
         costs = [cost * self.speed.on_rung(i) for i, cost in enumerate(usual)]
-        kept, places = self._race(costs, self.shares["race"] * usable)
-        rungs, rung_rows = tuple(rungs[i] for i in kept), tuple(rung_rows[i] for i in kept)
-        costs, usual = [costs[i] for i in kept], [usual[i] for i in kept]
+        racing = self._for_race(costs, self.shares["race"] * usable)
+        kept, places = racing._race(costs, self.shares["race"] * usable)
         searches = max(FEWEST_SEARCHES, self.workers if seconds < 1_800 else 2 * self.workers)
         propose, search, score = self.shares["propose"] * usable, self.speed.search, self.speed.score
         passes = 0.8 * propose / waves(searches, self.workers) / search
         search_epochs, search_rows = search_length(passes, examples, self.least_rows, beside=SEARCH_EPOCH / search)
         scored = max(0, min(1_000, int(0.2 * propose * self.workers / max(score, 1e-6))))
         tuning = sum(waves(n, self.workers) for n in GRID_STEPS) + waves(GRID_RATES, self.workers) * self.own
-        recipe = _recipe_rung(usual, TOLERATED * self.shares["recipe"] * usable / tuning)
+        recipe, checking = self._recipe(usual[: kept[-1] + 1], tuning, self.shares["recipe"] * usable)
         answer = epochs * (examples * row + KEPT_EPOCH) + PER_TRAINING + self.testing
         expected = {
-            "recipe": tuning * usual[recipe],
+            "recipe": tuning * usual[recipe] + checking,
             "propose": waves(searches, self.workers) * search_epochs * (search_rows * search + SEARCH_EPOCH)
             + scored * score / self.workers,
-            "race": sum(self._rung_seconds(i, n, costs[i]) for i, n in enumerate(places)),
+            "race": sum(racing._rung_seconds(i, places[i], costs[k]) for i, k in enumerate(kept)),
             "answer": waves(2 * SEEDS, self.workers) * answer,
         }
+        raced = [lengths[i] for i in kept]
         return Plan(
-            examples, epochs, rungs, places, searches, search_epochs, scored, rungs[recipe], expected, rung_rows,
-            search_rows=search_rows, recipe_at=recipe, judge_share=judges,
+            examples, epochs, tuple(e for e, _ in raced), places, searches, search_epochs, scored, lengths[recipe][0],
+            expected, tuple(r for _, r in raced), search_rows=search_rows, recipe_rows=lengths[recipe][1],
+            recipe_checked=checking > 0, judge_share=judges, control_seeds=racing.control_seeds,
         )  # fmt: skip
+
+    def _for_race(self, costs: Sequence[float], seconds: float) -> _Planner:
+        """The planner of a race: of whole trainings alone where there is time for enough, else of short ones too.
+
+        Nobody leaves a race that has but one rung, so the noise of a seed need not be known.
+        """
+        if not self.whole:
+            return self
+        alone = replace(self, control_seeds=1)
+        return alone if alone._places(costs[-1:], seconds)[0] >= FEWEST_RACED else replace(self, whole=False)
+
+    def _recipe(self, costs: Sequence[float], tuning: float, seconds: float) -> tuple[int, float]:
+        """Which of the lengths the short trainings of the recipe have, and the seconds of the whole ones beside them.
+
+        There are whole ones where they are longer, and where they do not take far more than the recipe should. `tuning`
+        is how many of the short ones are trained one after the other, `seconds` what they all should take.
+        """
+        whole = waves(CHECKED, self.workers) * costs[-1]
+        if not self.changes or len(costs) == 1 or whole > 2 * TOLERATED * seconds > 0:
+            whole = 0.0
+        return _recipe_rung(costs[:-1] if whole else costs, (TOLERATED * seconds - whole) / tuning), whole
 
     def _rung_seconds(self, rung: int, places: int, cost: float) -> float:
         """What a rung takes: so many candidates, and the controls beside them."""
@@ -187,7 +218,7 @@ class _Planner:
         The longest rung is left out where there is no time for it, or none for more candidates before it; one in the
         middle where as many would go on as there are.
         """
-        kept = list(range(len(costs)))
+        kept = [len(costs) - 1] if self.whole else list(range(len(costs)))
         while len(kept) > 1:
             chosen = [costs[i] for i in kept]
             if sum(self._least(chosen)) <= seconds:
@@ -292,7 +323,7 @@ def training_seconds(seconds: float, workers: int, share: float) -> float:
     return share * SLACK * seconds / waves(2 * SEEDS, workers) - PER_TRAINING
 
 
-def _rungs(epochs: int, rows: int, least_rows: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _rungs(epochs: int, rows: int, least_rows: int) -> list[tuple[int, int]]:
     """Epochs and rows of the rungs: of a ninth, a third and all of the cost of the trainings that answer.
 
     A shorter schedule has fewer epochs, and where these would be too few, fewer rows.
@@ -304,7 +335,7 @@ def _rungs(epochs: int, rows: int, least_rows: int) -> tuple[tuple[int, ...], tu
         r = max(least_rows, round(rows * epochs / (part * e))) if few else rows
         if e * r <= CHEAPER * found[0][0] * found[0][1]:
             found.insert(0, (e, r))
-    return tuple(e for e, _ in found), tuple(r for _, r in found)
+    return found
 
 
 def judge_share(rows: int, examples: int) -> float:
@@ -322,18 +353,31 @@ def taught_rows(rows: int, examples: int, judges: float = JUDGE_SHARE) -> int:
 
 
 def plan_of_trainings(
-    trainings: int, *, rows: int, epochs: int = FEWEST_EPOCHS, controls: int = 2, recipes: int = GRID
+    trainings: int,
+    *,
+    rows: int,
+    epochs: int = FEWEST_EPOCHS,
+    controls: int = 2,
+    recipes: int = GRID,
+    changes: bool = False,
 ) -> Plan:
     """The plan for a number of trainings, in which no clock plays a role; `controls` is how many run along, `recipes`
-    how many choose the recipe.
+    how many choose the recipe, `changes` whether whole ones check the random changes, where there are enough.
     """
     short = max(1, round(epochs / NARROWING))
     rungs = tuple(sorted({short, epochs}))
     left = trainings - recipes - 2 * SEEDS - controls * (control_seeds(controls) + len(rungs) - 1)
-    if left < FEWEST_RACED * len(rungs):
-        least = trainings - left + FEWEST_RACED * len(rungs)
-        raise TooSmall(f"{trainings} trainings are too few for recipe, race and answer: the least is {least}")
+    fewest = FEWEST_RACED * len(rungs)
+    if left < fewest:
+        raise TooSmall(
+            f"{trainings} trainings are too few for recipe, race and answer: the least is {trainings - left + fewest}"
+        )
+    checked = changes and len(rungs) > 1 and left - CHECKED >= fewest
+    left -= CHECKED if checked else 0
     last = max(2, left // (NARROWING + 1)) if len(rungs) > 1 else 0
     places = (left - last, last) if len(rungs) > 1 else (left,)
     judges = judge_share(rows, rows)
-    return Plan(rows, epochs, rungs, places, FEWEST_SEARCHES, max(2, epochs), SCORED, short, judge_share=judges)
+    return Plan(
+        rows, epochs, rungs, places, FEWEST_SEARCHES, max(2, epochs), SCORED, short, judge_share=judges,
+        recipe_checked=checked,
+    )  # fmt: skip

@@ -8,10 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import torch
+
 from nasight.architecture import Architecture
 from nasight.errors import RequestError, RunError
 from nasight.kernels import score
-from nasight.reproducible import generator_for
+from nasight.reproducible import generator_for, torch_threads
 from nasight.searching import Run, method_row
 from nasight.studies._explain import explain
 from nasight.studies.finding._leg import Leg, LegResult
@@ -35,6 +37,8 @@ from nasight.studies.finding._workers import SearchRequest
 
 # Shares of the first rung's places that each proposer may fill.
 LIKELIEST, RIVALS, SCORED, RANDOM, MUTATED, NEAR_SHARE = 0.35, 0.15, 0.05, 0.1, 0.2, 0.35
+WHOLE_MUTATED = 0.4
+"""Of the places of a race of whole trainings."""
 TIMED = 0.3
 """The part of the rest of the proposals' time in which drawn architectures may be timed."""
 SEARCHED = 0.7
@@ -56,7 +60,7 @@ def proposals(leg: Leg, race: Race) -> list[Candidate]:
     """
     kept = leg.decide("proposals", lambda: [[c.architecture, c.proposed_by, *c.also] for c in _proposed(leg, race)])
     race.places[0] = _places(leg, race)
-    leg.mutated = _mutated(race.places[0])
+    leg.mutated = _mutated(leg, race.places[0])
     return [replace(leg.candidate(SPACE, text, by), also=tuple(also)) for text, by, *also in kept]
 
 
@@ -64,9 +68,9 @@ def _places(leg: Leg, race: Race) -> int:
     return max(FEWEST_PLACES + 1, int(leg.decide("places 0", lambda: leg.affordable(race, 0))))
 
 
-def _mutated(places: int) -> int:
+def _mutated(leg: Leg, places: int) -> int:
     """Places of the first rung that mutations of the leaders will take."""
-    return max(1, round(MUTATED * places))
+    return max(1, round((WHOLE_MUTATED if leg.plan.whole_race else MUTATED) * places))
 
 
 def _proposed(leg: Leg, race: Race) -> list[Candidate]:
@@ -79,7 +83,7 @@ def _proposed(leg: Leg, race: Race) -> list[Candidate]:
         best = [c for c in leg.previous.race.ranked() if not c.control][: min(LEADERS, places // 2)]
         found += [Proposal(leg.read(c.architecture), EARLIER) for c in best]
     near = max(1, round(NEAR_SHARE * places))
-    found += near_reference(leg.space, allowed, _nearness(leg), near, leg.context.patience)
+    found += near_reference(leg.space, allowed, _nearness(leg), near, leg.context.patience, turns=_turns(leg))
     number = max(2, round(LIKELIEST * places))
     if runs:
         found += from_searches(leg.space, runs, allowed, number, leg.context.patience)
@@ -92,7 +96,7 @@ def _proposed(leg: Leg, race: Race) -> list[Candidate]:
         # Last, so that a race of few places has one of every other proposer.
         sizes = [counts(proposal.architecture) for proposal in found]
         found += of_smaller_sizes(leg.space, runs, allowed, counts, sizes, max(1, number // 4), leg.context.patience)
-    merged = leg.merged(found, places - _mutated(places))
+    merged = leg.merged(found, places - _mutated(leg, places))
     return merged if leg.previous is None else [_carried(c, leg.previous) for c in merged]
 
 
@@ -107,6 +111,14 @@ def _nearness(leg: Leg) -> Callable[[Architecture], float]:
     if not leg.plan.paced or not usual:
         return lambda arch: -float(context.counts(arch))
     return lambda arch: abs(math.log((context.own_products(arch) or 1) / usual))
+
+
+def _turns(leg: Leg) -> list[str] | None:
+    """The decisions that take turns where few of those near the reference can enter; None: all are in one order."""
+    if not leg.plan.whole_race:
+        return None
+    names = [decision.name for decision in leg.space.decisions]
+    return [names[i] for i in torch.randperm(len(names), generator=generator_for(leg.seed, "turns")).tolist()]
 
 
 def _carried(candidate: Candidate, previous: LegResult) -> Candidate:
@@ -186,7 +198,9 @@ def _open(leg: Leg, runs: Sequence[Run]) -> list[Proposal]:
     found = list[Proposal]()
     for run in judged:
         try:
-            decisions = explain(run, data=leg.data, examples=JUDGED_BY, device=leg.settings.device).decisions
+            # One thread, as speeds were measured: several wait for each other where other programs run.
+            with torch_threads(1):
+                decisions = explain(run, data=leg.data, examples=JUDGED_BY, device=leg.settings.device).decisions
         except (RequestError, RunError):
             continue
         found += rivals(leg.space, decisions, leg.context.allowed, len(decisions))

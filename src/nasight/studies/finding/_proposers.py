@@ -241,16 +241,26 @@ def at_random(
 
 
 def near_reference(
-    space: Space, allowed: Allowed, rank: Callable[[Architecture], float], number: int, patience: int = PATIENCE
+    space: Space,
+    allowed: Allowed,
+    rank: Callable[[Architecture], float],
+    number: int,
+    patience: int = PATIENCE,
+    *,
+    turns: Sequence[str] | None = None,
 ) -> list[Proposal]:
     """The reference with one decision changed, the lowest rank first; none where it has an option that is not searched.
 
-    What a person would have used is a good place to start from.
+    What a person would have used is a good place to start from. Decisions take turns in the order of `turns`, if there
+    is one: each has its first option, then each its second, and so on.
     """
     if space.reference not in space:
         return []
     near = [arch for arch in space.neighbors(space.reference) if space.usable(arch) is None]
     order = sorted(near, key=lambda arch: (rank(arch), space.format(arch)))
+    if turns is not None:
+        of = {name: [arch for arch in order if arch[name] != space.reference[name]] for name in turns}
+        order = [arch for turn in zip_longest(*of.values()) for arch in turn if arch is not None]
     return [Proposal(arch, NEAR) for arch in islice(filter(allowed, order[:patience]), number)]
 
 

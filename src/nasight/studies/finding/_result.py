@@ -120,7 +120,10 @@ def result_of(leg: Leg, race: Race, sides: Sides) -> dict[str, Any]:
         "most_products": leg.plan.most_products,
         "rows": len(leg.data.train_y),
         "recipe": asdict(leg.recipe),
-        "recipes": [{**asdict(recipe), "accuracy": accuracy} for recipe, accuracy in leg.tried],
+        "recipes": [
+            {**asdict(row.recipe), "accuracy": row.accuracy, "epochs": leg.recipe_epochs(row.whole)}
+            for row in leg.tried
+        ],
         "own_rates": [{"recipe": asdict(recipe), "accuracy": accuracy} for recipe, accuracy in leg.own_rates],
         "race": _race_result(leg, race, products),
         "front": [asdict(point) for point in _front(leg, race, products)],
@@ -218,7 +221,7 @@ def _race_result(leg: Leg, race: Race, products: Mapping[str, int | None]) -> di
         "planned": {"rungs": rungs, "rows": rows},
         "lines": lines,
         "agreements": [asdict(a) for a in race.agreements],
-        "seed_deviation": race.seed_deviation(),
+        "seed_deviation": race.seed_deviation() or None,
         "by_size": race.by_size,
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from statistics import fmean
+from typing import Any
 
 from nasight.reproducible import generator_for
 from nasight.searching import Latency
@@ -37,7 +38,7 @@ from nasight.studies.finding._planning import (
 from nasight.studies.finding._proposals import proposals
 from nasight.studies.finding._proposers import at_random, mutations
 from nasight.studies.finding._race import Candidate, Entry, Outcome, Race
-from nasight.studies.finding._recipe import RATES, choose_recipe
+from nasight.studies.finding._recipe import RATES, Tried, choose_recipe
 from nasight.studies.finding._settings import is_own
 from nasight.studies.finding._size import Size, choose_size, most_products
 from nasight.studies.finding._speed import Probe, TrainingProbe, mean_speed
@@ -45,6 +46,8 @@ from nasight.studies.finding._work import BOOSTING, Recipe, Request
 
 TUNING_SEED = 50
 """The recipe's trainings have a seed of their own: the best of them must not stand for the reference in the race."""
+TURNS = 3
+"""In which changes of the leaders enter a race of whole trainings."""
 LARGEST_OF = 10
 """A large architecture is the largest of so many."""
 
@@ -59,7 +62,7 @@ def run_leg(leg: Leg) -> LegResult:
     leg.recipe, leg.tried = _recipe(leg)
     leg.own_rates = _own_rates(leg)
     leg.tell_stage("propose")
-    seeds = control_seeds(leg.controls)
+    seeds = leg.plan.control_seeds or control_seeds(leg.controls)
     race = Race(list(leg.plan.places), level=leg.settings.level, seeds=seeds, by_size=leg.longer_is_meant)
     race.enter(_controls(leg))
     race.enter(proposals(leg, race))
@@ -154,7 +157,8 @@ def _divided(leg: Leg, speed: Speed | None) -> Plan:
         before = leg.previous
         epochs = leg.settings.epochs or (FEWEST_EPOCHS if before is None else before.plan.epochs)
         tuned = GRID + (GRID_RATES if OWN in leg.context.spaces else 0)
-        how = {"controls": leg.controls, "recipes": tuned if before is None else 0}
+        how: dict[str, Any] = {"controls": leg.controls, "recipes": tuned if before is None else 0}
+        how["changes"] = before is None and _chooses_changes(leg)
         return plan_of_trainings(leg.budget.trainings, rows=rows, epochs=epochs, **how)
     assert speed is not None
     assert leg.budget.seconds is not None
@@ -167,21 +171,30 @@ def _divided(leg: Leg, speed: Speed | None) -> Plan:
         last_places=FRONT_PLACES if leg.longer_is_meant else FEWEST_PLACES,
         control_seeds=control_seeds(leg.controls),
         own=max(1.0, speed.controls - leg.controls + 1) if OWN in leg.context.spaces else 0.0,
+        changes=_chooses_changes(leg), whole=leg.counts_seconds,
     )  # fmt: skip
 
 
-def _recipe(leg: Leg) -> tuple[Recipe, list[tuple[Recipe, float | None]]]:
+def _recipe(leg: Leg) -> tuple[Recipe, list[Tried]]:
     if leg.previous is not None:
         return Recipe(**leg.previous.result["recipe"]), []
     reference = leg.reference()
 
-    def train(recipes: Sequence[Recipe]) -> list[Outcome | None]:
-        return _tuned(leg, SPACE, reference, recipes)
+    def train(recipes: Sequence[Recipe], whole: bool) -> list[Outcome | None]:
+        return _tuned(leg, SPACE, reference, recipes, whole=whole)
 
     asked = None if leg.settings.augment is None else (leg.settings.augment,)
-    # An augmentation of one's own takes the place of the built-in ones.
-    images = len(leg.data.inputs) == 3 and leg.context.own.augment is None
-    return choose_recipe(train, images=images, changes=asked)
+    return choose_recipe(train, images=_has_changes(leg), changes=asked, check=leg.plan.recipe_checked)
+
+
+def _chooses_changes(leg: Leg) -> bool:
+    """Whether random changes are chosen, and not named by the user."""
+    return _has_changes(leg) and leg.settings.augment is None
+
+
+def _has_changes(leg: Leg) -> bool:
+    """Whether there are random changes to choose among; an augmentation of one's own takes their place."""
+    return len(leg.data.inputs) == 3 and leg.context.own.augment is None
 
 
 def _own_rates(leg: Leg) -> list[tuple[Recipe, float | None]]:
@@ -195,13 +208,15 @@ def _own_rates(leg: Leg) -> list[tuple[Recipe, float | None]]:
     return [(r, None if o is None else o.accuracy) for r, o in zip(recipes, outcomes, strict=True)]
 
 
-def _tuned(leg: Leg, key: str, architecture: str, recipes: Sequence[Recipe]) -> list[Outcome | None]:
-    """One network trained with several recipes."""
-    rung, seed = leg.plan.recipe_rung, leg.seed + TUNING_SEED
+def _tuned(
+    leg: Leg, key: str, architecture: str, recipes: Sequence[Recipe], *, whole: bool = False
+) -> list[Outcome | None]:
+    """One network trained with several recipes, in short trainings or in those of the race's last rung."""
     name = architecture if key == SPACE else f"{key}:"
     leg.measure_paces([name])
-    epochs = paced_epochs(leg.plan.recipe_epochs, leg.pace(name))
-    requests = [leg.request(key, architecture, epochs, seed, recipe, rung=rung) for recipe in recipes]
+    epochs = paced_epochs(leg.recipe_epochs(whole), leg.pace(name))
+    rows, seed = leg.plan.rows(-1) if whole else leg.plan.taught_by_recipe, leg.seed + TUNING_SEED
+    requests = [leg.request(key, architecture, epochs, seed, recipe, rows=rows) for recipe in recipes]
     return leg.context.workers.train(requests)
 
 
@@ -245,18 +260,9 @@ def _over_limits(leg: Leg, key: str, parameters: int) -> str | None:
 
 def _race(leg: Leg, race: Race) -> None:
     _train(leg, race)
-    leaders = [c for c in race.ranked() if not c.control][:3]
-    near = mutations(
-        leg.space,
-        [leg.read(c.architecture) for c in leaders],
-        leg.context.allowed,
-        3 * leg.mutated,
-        generator_for(leg.seed, "mutations", leg.number),
-    )
-    known = {leg.space.canonical(leg.read(c.architecture)) for c in race.active() if is_searched(c)}
-    new = [p for p in near if leg.space.canonical(p.architecture) not in known]
-    race.enter(leg.merged(new, leg.mutated))
-    _train(leg, race)
+    for turn in range(TURNS if leg.plan.whole_race else 1):
+        _mutate(leg, race, turn)
+        _train(leg, race)
     for rung in range(1, len(race.places)):
         places = int(leg.decide(f"places {rung}", lambda rung=rung: leg.affordable(race, rung)))  # type: ignore[misc]
         if places < FEWEST_PLACES:
@@ -272,6 +278,25 @@ def _race(leg: Leg, race: Race) -> None:
         _train(leg, race)
 
 
+def _mutate(leg: Leg, race: Race, turn: int) -> None:
+    """Let changes of the leaders enter, as many as there are places for.
+
+    In a race of whole trainings they enter turn by turn, each time those of the leaders as they are then. The reference
+    may be one of these.
+    """
+    number, chance = leg.mutated, generator_for(leg.seed, "mutations", leg.number)
+    if leg.plan.whole_race:
+        number = int(leg.decide(f"mutated {turn}", lambda: leg.room(race, TURNS - turn)))
+        chance = generator_for(leg.seed, "mutations", leg.number, turn)
+    leaders = [c for c in race.ranked() if is_searched(c) and (leg.plan.whole_race or not c.control)][:3]
+    near = mutations(
+        leg.space, [leg.read(c.architecture) for c in leaders], leg.context.allowed, 3 * number, chance
+    )  # fmt: skip
+    known = {leg.space.canonical(leg.read(c.architecture)) for c in race.active() if is_searched(c)}
+    new = [p for p in near if leg.space.canonical(p.architecture) not in known]
+    race.enter(leg.merged(new, number))
+
+
 def _train(leg: Leg, race: Race) -> None:
     """Train all that the rung asks for."""
     while asked := race.ask():
@@ -284,7 +309,7 @@ def _train(leg: Leg, race: Race) -> None:
 def _entry(leg: Leg, entry: Entry) -> Request:
     key, architecture = split_name(entry.architecture)
     epochs, seed = leg.epochs_of(entry.architecture, entry.rung), leg.seed + entry.seed
-    return leg.request(key, architecture, epochs, seed, leg.recipe_of(key), rung=entry.rung)
+    return leg.request(key, architecture, epochs, seed, leg.recipe_of(key), rows=leg.plan.rows(entry.rung))
 
 
 def _tell_rung(leg: Leg, race: Race) -> None:
