@@ -1,24 +1,34 @@
-"""Which race finds the network that is best after the time of the answer? Races on paper, on a pool of known worth.
+"""Short trainings at equal time: what they say about networks and about random changes of images.
 
     python benchmarks/find_races.py --data-folder DATA
 
-At equal time a slow network has few epochs, on a short rung very few. A pool of plain networks (the reference, its
-neighbors, and networks drawn at random among those that there is time for) is trained for a ninth, a third and all of
-the time that the answer of a find has, the last with two seeds. Each training is judged by a quarter of the training
-rows; 5,000 further rows of the training part, which no find would have, say what a network is worth after the long
-training with the second seed. No test part is read. Races are then drawn again and again from the pool and run on
-paper, all at the same cost. What was trained is kept in find_races_rows.json.gz beside the result, so an interrupted
-benchmark resumes.
+With a budget of time a find trains all networks for the same time, so a slow network has few epochs, and in a short
+training very few. Pools of plain networks (the reference, its neighbors, and networks drawn at random among those that
+there is time for) are trained for a ninth, a third and all of the time that the answer of a find has, the last with two
+seeds. A quarter of the training rows judges; 5,000 further rows of the training part, which no find would have, say
+what a network is worth after the whole training with the second seed. No test part is read. Races are then drawn again
+and again from a pool and run on paper, all at the cost of about seven whole trainings. Intervals are over pools drawn
+from the pool.
+
+The reference alone is trained with each kind of random changes too, for as many epochs.
+
+What was trained is kept in find_races_rows.json.gz beside the result, so an interrupted benchmark resumes. Paces are
+measured: nothing else may run on the machine until the first training ends.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice, zip_longest
+from typing import Any
 
+import numpy as np
 import torch
+from scipy.stats import kendalltau
 
-from _shared import Flags, KeptRows, kept
+from _shared import Flags, KeptRows, kept, save
 from find_judge import with_further_rows
 from nasight.data import Dataset
 from nasight.reproducible import generator_for
@@ -29,11 +39,39 @@ from nasight.training import Trainer, parts
 
 JUDGED = 0.25
 PARTS = (1 / 9, 1 / 3, 1.0)
-"""Of the time of the answer that each rung has."""
+"""Of the time of the answer that the trainings have."""
 LEAST = 8
-"""Epochs of the answer for which a network of the pool must have time, as in a find."""
+"""Epochs of the answer for which a network of a pool must have time, as in a find."""
+CHANGES = ("none", "shift", "shift and flip")
+RACES: dict[str, tuple[tuple[int, int], ...]] = {
+    "17 for a ninth of the time, 7 for a third, 3 whole": ((0, 17), (1, 7), (2, 3)),
+    "9 for a third, 4 whole": ((1, 9), (2, 4)),
+    "7 whole": ((2, 7),),
+}
+"""The lengths of a race with the places of each."""
+DRAWN, REDRAWN, POOLS = 2_000, 200, 300
 Item = tuple[str, str, int, int, str]
 """Data, network, epochs, seed, random changes of images."""
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A pool: its data, the epochs of the reference in the time of the answer, the random changes, the networks."""
+
+    data: str
+    epochs: int
+    changes: str
+    networks: int
+    meant: str
+
+
+SETTINGS = (
+    Setting("cifar-10", 20, "none", 48, "finds of three minutes"),
+    Setting("cifar-10", 60, "shift and flip", 32, "finds of about ten minutes"),
+)
+LONGEST = 63
+"""Epochs of the longest training of the reference with each kind of random changes."""
 
 
 def pool(space: Space, data: Dataset, number: int, epochs: int) -> list[str]:
@@ -75,32 +113,134 @@ def trained(item: Item, folders: dict[str, str]) -> dict[str, float]:
     return found
 
 
+@dataclass(frozen=True)
+class Pool:
+    """Accuracies (networks, lengths) on the rows that judge, and what each network is worth."""
+
+    accuracies: Array
+    worth: Array
+    near: Array
+    """Whether a network is a neighbor of the reference."""
+
+    def winner(self, raced: Array, rungs: Sequence[tuple[int, int]]) -> int:
+        left = raced
+        for length, places in rungs:
+            left = left[:places]
+            left = left[np.argsort(-self.accuracies[left, length], kind="stable")]
+        return int(left[0])
+
+    def race(self, among: Array, rungs: Sequence[tuple[int, int]], races: int, seed: int) -> float:
+        """The mean worth of those who win races of networks drawn from these, the neighbors of the reference first."""
+        rng = np.random.default_rng(seed)
+        ends = []
+        for _ in range(races):
+            drawn = rng.permutation(among)
+            ends.append(self.worth[self.winner(drawn[np.argsort(~self.near[drawn], kind="stable")], rungs)])
+        return float(np.mean(ends))
+
+
+def raced(known: Pool, reference: int) -> list[str]:
+    """A line for each race: what it ends with, and how that differs from the first."""
+    others = np.delete(np.arange(len(known.worth)), reference)
+    rng = np.random.default_rng(0)
+    pools = [np.unique(rng.choice(others, len(others))) for _ in range(POOLS)]
+    lines = ["| race | winners are worth, % | less the first (95 %) |", "|---|---|---|"]
+    first, first_drawn = 0.0, np.zeros(POOLS)
+    for name, rungs in RACES.items():
+        mean = known.race(others, rungs, DRAWN, 0)
+        drawn = np.array([known.race(some, rungs, REDRAWN, seed) for seed, some in enumerate(pools, 1)])
+        if not first:
+            first, first_drawn = mean, drawn
+            lines.append(f"| {name} | {mean:.2f} | |")
+        else:
+            low, high = np.quantile(drawn - first_drawn, [0.025, 0.975])
+            lines.append(f"| {name} | {mean:.2f} | {mean - first:+.2f} ({low:+.2f} to {high:+.2f}) |")
+    worth = known.worth
+    lines.append(f"| no race: the reference | {worth[reference]:.2f} | |")
+    return [*lines, f"| no race: one at random | {worth[others].mean():.2f} | |", f"| the best | {worth.max():.2f} | |"]
+
+
+def measured(setting: Setting, place: Any, given: Any) -> tuple[list[str], dict[str, Any]]:
+    """The trainings of a pool, and what they say."""
+    space, data = load_space("convnet"), with_further_rows(setting.data, given.data_folder)
+    name, networks = setting.data, pool(space, data, setting.networks, setting.epochs)
+    rows = KeptRows(place)
+    with shared(data) as folder:
+        probe = PaceProbe(Trainings({"space": space}, folder), request_of((name, networks[0], 6, 0, "none")), 0.4)
+        for text in networks:
+            if (key := f"pace {name} {text}") not in rows.rows:
+                rows.put(key, probe(request_of((name, text, 6, 0, "none"))))
+        paces = [float(rows.rows[f"pace {name} {text}"]) for text in networks]
+        schedules = [*((part, 0) for part in PARTS), (1.0, 1)]
+        items: list[Item] = [
+            (name, text, paced_epochs(part * setting.epochs, pace), seed, setting.changes)
+            for part, seed in schedules
+            for text, pace in zip(networks, paces, strict=True)
+        ]
+        work = partial(trained, folders={name: folder})
+        # Very slow networks have as many epochs in a ninth of the time as in a third.
+        kept(place, list(dict.fromkeys(items)), work, workers=given.workers)
+        found = kept(place, items, work, workers=given.workers)
+    table = np.array([[one["judged"], one["others"]] for one in found]).reshape(len(schedules), len(networks), 2)
+    near = np.array([space.parse(text) in set(space.neighbors(space.reference)) for text in networks])
+    known = Pool(table[:3, :, 0].T, table[3, :, 1], near)
+    taus = [kendalltau(known.accuracies[:, k], known.worth).statistic for k in range(3)]
+    lines = [
+        f"### {name}, {setting.epochs} epochs of the reference, random changes: {setting.changes}; {setting.meant}",
+        "",
+        f"{len(networks)} networks, {min(paces):.2f} to {max(paces):.2f} times as slow as the reference.",
+        "",
+        "| trained for | a ninth of the time | a third | all of it |",
+        "|---|---|---|---|",
+        "| Kendall's tau with what they are worth | " + " | ".join(f"{tau:+.2f}" for tau in taus) + " |",
+        "",
+        *raced(known, networks.index(space.format(space.reference))),
+        "",
+    ]
+    return lines, {
+        "networks": networks,
+        "paces": paces,
+        "judged": table[..., 0].tolist(),
+        "others": table[..., 1].tolist(),
+    }
+
+
+def changes(place: Any, given: Any, longest: int) -> tuple[list[str], dict[str, Any]]:
+    """The reference with each kind of random changes, after several numbers of epochs."""
+    space, data = load_space("convnet"), with_further_rows("cifar-10", given.data_folder)
+    lengths = [max(1, round(part * longest)) for part in PARTS]
+    text = space.format(space.reference)
+    items: list[Item] = [("cifar-10", text, length, 0, name) for name in CHANGES for length in lengths]
+    items += [("cifar-10", text, longest, 1, name) for name in CHANGES]
+    with shared(data) as folder:
+        found = kept(place, items, partial(trained, folders={"cifar-10": folder}), workers=given.workers)
+    by = {item: one["judged"] for item, one in zip(items, found, strict=True)}
+    lines = [
+        "### The reference on cifar-10 with random changes of images: accuracy on the rows that judge, %",
+        "",
+        "| random changes | " + " | ".join(f"{length} epochs" for length in lengths) + f" | {longest}, another seed |",
+        "|---|---|---|---|---|",
+    ]
+    for name in CHANGES:
+        values = [by["cifar-10", text, length, 0, name] for length in lengths]
+        values.append(by["cifar-10", text, longest, 1, name])
+        lines.append(f"| {name} | " + " | ".join(f"{value:.2f}" for value in values) + " |")
+    return [*lines, ""], {"items": [[*item, value] for item, value in by.items()]}
+
+
 def main() -> None:
-    flags = Flags(__doc__, "find_races", data="CIFAR-10 and Fashion-MNIST")
-    flags.add_argument("--data", default="cifar-10:20,fashion-mnist:36", help="names with the epochs of the reference")
-    flags.add_argument("--changes", default="none")
-    flags.add_argument("--networks", type=int, default=48, help="of the pool (default 48)")
+    flags = Flags(__doc__, "find_races", data="CIFAR-10")
     flags.add_argument("--workers", type=int, default=2)
-    given = flags.read(data="fashion-mnist:6", networks=4, workers=1)
-    space = load_space("convnet")
-    for name, longest in (each.split(":") for each in given.data.split(",")):
-        data = with_further_rows(name, given.data_folder)
-        networks = pool(space, data, given.networks, int(longest))
-        place = given.out.with_name("find_races_rows.json.gz")
-        with shared(data) as folder:
-            rows = KeptRows(place)
-            work = Trainings({"space": space}, folder)
-            probe = PaceProbe(work, request_of((name, networks[0], 6, 0, "none")), 0.4)
-            for text in networks:
-                if (key := f"pace {name} {text}") not in rows.rows:
-                    rows.put(key, probe(request_of((name, text, 6, 0, "none"))))
-            paces = {text: rows.rows[f"pace {name} {text}"] for text in networks}
-            items: list[Item] = [
-                (name, text, paced_epochs(part * int(longest), paces[text]), seed, given.changes)
-                for part, seed in [*((part, 0) for part in PARTS), (1.0, 1)]
-                for text in networks
-            ]
-            kept(place, list(dict.fromkeys(items)), partial(trained, folders={name: folder}), workers=given.workers)
+    given = flags.read(workers=1)
+    settings = (Setting("cifar-10", 2, "none", 4, "nobody"),) if given.quick else SETTINGS
+    place, lines, results = given.out.with_name("find_races_rows.json.gz"), list[str](), dict[str, Any]()
+    for setting in settings:
+        told, results[f"{setting.data} {setting.epochs}"] = measured(setting, place, given)
+        lines += told
+    told, results["changes"] = changes(place, given, 3 if given.quick else LONGEST)
+    text = "\n".join([*lines, *told])
+    print(text)
+    save(given, results, table=text)
 
 
 if __name__ == "__main__":

@@ -586,3 +586,30 @@ def test_pointing_at_a_dot_says_why_it_left_in_the_words_of_the_user(tmp_path: P
         assert any(name in text for name in EVIL)
         assert tab.value("document.scripts.length") == 4
         assert tab.console == []
+
+
+def test_a_race_of_whole_trainings_is_drawn_over_what_an_example_costs(tmp_path: Path) -> None:
+    answer = made_find(tmp_path / "find")
+    plan = Journal(answer.path)["plan 0"]
+    Journal(answer.path).put("plan 0", {**plan, "rungs": [30], "places": [8], "paced": True})
+    race = answer.result["race"]
+    lines = [
+        {**line, "accuracies": [95.0 + i], "left": None, "multiply_adds": (i + 1) * 1_000_000}
+        for i, line in enumerate(race["lines"])
+    ]
+    recipe = answer.result["recipe"]
+    tried = [{**recipe, "accuracy": 97.0, "epochs": 10}, {**recipe, "accuracy": 98.0, "epochs": 30}]
+    raced = {**race, "rungs": [30], "lines": lines, "agreements": [], "seed_deviation": None}
+    baseline = {**answer.result["baseline"], "epochs": 30}
+    changed(answer.path, race=raced, equal="seconds", recipes=tried, baseline=baseline)
+    path = find_page(answer.path)
+    said, drawn = words(section(path, "race")), charts(path)["race"]["race"]
+    assert "All trainings take about as long as those of the answer: 30 epochs of the reference" in said
+    assert "predicts a longer one" not in said
+    assert "Another seed alone" not in said
+    places = [x for trace in drawn["data"] for x in trace["x"] if x is not None]
+    assert sorted(places) == [float(i + 1) for i in range(len(lines))]
+    assert drawn["layout"]["xaxis"]["type"] == "log"
+    # Recipes of two lengths say how long they were.
+    assert "whole ones compared them" in words(section(path, "recipe"))
+    assert "2 trainings of 10 or 30 epochs" in words(section(path, "cost"))

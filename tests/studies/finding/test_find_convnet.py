@@ -90,3 +90,18 @@ def test_the_reference_is_changed_in_one_decision_the_largest_first() -> None:
     ]  # fmt: skip
     assert {proposal.by for proposal in found} == {"near the reference"}
     assert near_reference(load("nasbench201", none=False), lambda arch: True, count, 5) == []
+
+
+def test_where_few_of_those_near_the_reference_can_enter_every_decision_has_one_before_any_has_two() -> None:
+    space = load("convnet")
+    products = space.multiply_adds((3, 16, 16), 10)
+    names = [decision.name for decision in space.decisions]
+    turns = [names[i] for i in (4, 0, 6, 2, 1, 5, 3)]
+    found = near_reference(
+        space, lambda arch: True, lambda arch: abs((products(arch) or 0) - (products(space.reference) or 0)), 9,
+        turns=turns,
+    )  # fmt: skip
+    changed = [[name for name in names if p.architecture[name] != space.reference[name]] for p in found]
+    assert changed == [[name] for name in [*turns, *turns[:2]]]
+    # Of a decision the option that costs most like the reference: a kernel of 5x5 before one of 7x7.
+    assert [p.architecture["first kernel"] for p in (found[1], found[8])] == ["5", "7"]

@@ -77,6 +77,11 @@ class FindRaceValues:
         return any(candidate.multiply_adds is not None for candidate in self.candidates)
 
     @property
+    def by_cost(self) -> bool:
+        """Whether candidates are drawn over what an example costs: they have no rungs to be drawn over."""
+        return self.whole and all(candidate.multiply_adds for candidate in self.candidates)
+
+    @property
     def closer(self) -> tuple[float, float] | None:
         """Accuracies between which the better half is; None where the others are not far below."""
         known = [a for c in self.candidates for a in c.accuracies if a is not None]
@@ -148,9 +153,12 @@ while there is time: {{ values.finished }} of the candidates reached the last ru
 </button></p>
 {% endif %}
 <figure>
-  {{ chart("race", "Score of each candidate over the rungs of the race: " ~ values.units.metric, id="chart-race") }}
-  <figcaption>Point at a dot to see who it is and why it left; drag to enlarge a part, double click to go back.
-  Candidates of equal {{ values.units.metric }} are drawn beside each other.</figcaption>
+  {% set over = "what an example costs" if values.by_cost else "the rungs of the race" %}
+  {{ chart("race", "Score of each candidate over " ~ over ~ ": " ~ values.units.metric, id="chart-race") }}
+  <figcaption>Point at a dot to see who it is{{ " and why it left" if not values.whole }}; drag to enlarge a part,
+  double click to go back.
+  {% if not values.by_cost %}Candidates of equal {{ values.units.metric }} are drawn beside each other.{% endif %}
+  </figcaption>
 </figure>
 {% if values.agreements %}
 <h3>How well a short training predicts a longer one</h3>
@@ -201,6 +209,9 @@ def charts(values: FindRaceValues) -> dict[str, Chart]:
     spread = (max(known) - min(known) if known else 0.0) or 1.0
     floor = (min(known) if known else 0.0) - 0.08 * spread
     raw = _places(values.candidates, floor)
+    if values.by_cost:
+        costs = {c.number: (c.multiply_adds or 0) / 1e6 for c in values.candidates}
+        raw = {key: (costs[key[0]], y) for key, (_, y) in raw.items()}
     places = {key: (x, units.drawn(y)) for key, (x, y) in raw.items()}
     kinds: dict[str, list[RacedCandidate]] = {}
     for candidate in values.candidates:
@@ -210,7 +221,7 @@ def charts(values: FindRaceValues) -> dict[str, Chart]:
         "behind": ("left: surely behind", LEFT, {"symbol": "x", "size": 7}, 0.7),
         "time": ("left: no time", LEFT, {"symbol": "circle-open", "size": 8}, 0.85),
         "failed": ("failed", FAILED, {"symbol": "x", "size": 9}, 0.9),
-        "running": ("to the last rung", RUNNING, {"size": 8}, 1.0),
+        "running": ("candidates" if values.whole else "to the last rung", RUNNING, {"size": 8}, 1.0),
     }
     for kind, (name, color, marker, opacity) in looks.items():
         if kind in kinds:
@@ -229,11 +240,13 @@ def charts(values: FindRaceValues) -> dict[str, Chart]:
         trace = _traced("winner", [winner], places, values.rungs, units, WINNER, marker, width=4.0)
         data.append({**trace, "legendrank": RANKS["winner"]})
     last = len(values.rungs) - 1
+    rungs: dict[str, Any] = {
+        "tickvals": list(range(last + 1)), "ticktext": list(values.rungs), "range": [-0.3, last + 0.45],
+    }  # fmt: skip
     layout = {
-        "xaxis": axis(
-            "", tickvals=list(range(last + 1)), ticktext=list(values.rungs),
-            range=[-0.3, last + 0.45], showgrid=False, zeroline=False,
-        ),
+        "xaxis": axis("million multiply-adds per example", type="log", dtick="D2", zeroline=False)
+        if values.by_cost
+        else axis("", **rungs, showgrid=False, zeroline=False),
         "yaxis": axis(values.units.axis, zeroline=False),
         "hovermode": "closest",
         "height": 460,
