@@ -89,8 +89,12 @@ TEMPLATE = """
 {% set metric = values.units.metric %}
 <p>{{ metric[:1]|upper }}{{ metric[1:] }} after {{ values.length }} against the
 number of parameters. On the front are the points to which no other is at least as good and smaller. The star is the
-winner of the race. Hollow points left the race earlier: their {{ metric }} is an estimate, what they had plus what
-others gained on average.</p>
+winner of the race.
+{% if values.points|rejectattr("epochs", "none")|list %}
+Hollow points left the race earlier: their {{ metric }} is an estimate, what they had plus what others gained on
+average.
+{% endif %}
+</p>
 <figure>
   {{ chart("front", "Score against parameters of all that was raced, the front joined: " ~ metric, id="chart-front") }}
   <figcaption>Point at a dot to see its multiply-adds, latency and architecture.</figcaption>

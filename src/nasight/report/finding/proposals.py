@@ -73,6 +73,11 @@ class ProposalsValues:
     """In which scores are written."""
 
     @property
+    def left(self) -> bool:
+        """Whether some left the race before its end."""
+        return any(proposer.finished < proposer.candidates for proposer in self.proposers)
+
+    @property
     def winner_words(self) -> str:
         """Who proposed the winner, in words."""
         return "; ".join(map(proposer_words, self.winner))
@@ -84,7 +89,7 @@ TEMPLATE = """
   <thead><tr>
     <th scope="col">proposer</th>
     <th scope="col" class="n">candidates</th>
-    <th scope="col" class="n">reached the last rung</th>
+    {% if values.left %}<th scope="col" class="n">reached the last rung</th>{% endif %}
     <th scope="col" class="n">its best is no.</th>
   </tr></thead>
   <tbody>
@@ -92,7 +97,7 @@ TEMPLATE = """
   <tr>
     <td>{{ proposer.words }}</td>
     <td class="n">{{ proposer.candidates }}</td>
-    <td class="n">{{ proposer.finished }}</td>
+    {% if values.left %}<td class="n">{{ proposer.finished }}</td>{% endif %}
     <td class="n">{{ proposer.best if proposer.best is not none else "" }}</td>
   </tr>
   {% endfor %}
@@ -113,7 +118,8 @@ proposes: the race decides. A choice is safe where no alternative is as good und
     {% endif %}
     {% if search.raced %}
     {% set raced = search.raced %}
-    Raced as no. {{ raced.number }}: {{ raced.why or "to the last rung" }}
+    Raced as no. {{ raced.number }}
+    {%- if raced.why or values.left %}: {{ raced.why or "to the last rung" }}{% endif %}
     {%- if raced.role %}, <strong>{{ raced.role }}</strong>{% endif %}.
     {% else %}
     It was not raced.

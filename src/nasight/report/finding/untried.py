@@ -101,8 +101,8 @@ TEMPLATE = """
   {% if values.searches %}
   {{ values.searches }} search{{ "es" if values.searches != 1 }} held all of them at once, with shared weights.
   {% endif %}
-  {{ values.scored|number }} were scored without training, {{ values.raced|number }} were trained in the race,
-  {{ values.finished|number }} of them to the last rung.
+  {{ values.scored|number }} were scored without training, {{ values.raced|number }} were trained in the race
+  {%- if values.finished < values.raced %}, {{ values.finished|number }} of them to the last rung{% endif %}.
   {% if values.untrained %}
   {{ values.untrained }} % were never trained by themselves: a better one may be among them.
   {% endif %}
