@@ -591,14 +591,14 @@ def test_pointing_at_a_dot_says_why_it_left_in_the_words_of_the_user(tmp_path: P
 def test_a_race_of_whole_trainings_is_drawn_over_what_an_example_costs(tmp_path: Path) -> None:
     answer = made_find(tmp_path / "find")
     plan = Journal(answer.path)["plan 0"]
-    Journal(answer.path).put("plan 0", {**plan, "rungs": [30], "places": [8], "paced": True})
+    Journal(answer.path).put("plan 0", {**plan, "rungs": [30], "places": [8], "paced": True, "whole": True})
     race = answer.result["race"]
     lines = [
         {**line, "accuracies": [95.0 + i], "left": None, "multiply_adds": (i + 1) * 1_000_000}
         for i, line in enumerate(race["lines"])
     ]
     recipe = answer.result["recipe"]
-    tried = [{**recipe, "accuracy": 97.0, "epochs": 10}, {**recipe, "accuracy": 98.0, "epochs": 30}]
+    tried = [{**recipe, "accuracy": 97.0, "epochs": 10}, {**recipe, "accuracy": 98.0, "epochs": 30, "whole": True}]
     raced = {**race, "rungs": [30], "lines": lines, "agreements": [], "seed_deviation": None}
     baseline = {**answer.result["baseline"], "epochs": 30}
     changed(answer.path, race=raced, equal="seconds", recipes=tried, baseline=baseline)
@@ -611,5 +611,9 @@ def test_a_race_of_whole_trainings_is_drawn_over_what_an_example_costs(tmp_path:
     assert sorted(places) == [float(i + 1) for i in range(len(lines))]
     assert drawn["layout"]["xaxis"]["type"] == "log"
     # Recipes of two lengths say how long they were.
-    assert "whole ones compared them" in words(section(path, "recipe"))
+    told = words(section(path, "recipe"))
+    assert "whole ones compared them" in told
+    assert "short, 10 epochs" in told
+    assert section(path, "recipe").count("tag safe") == 1  # tried twice, and chosen once
+    assert "left because" not in said
     assert "2 trainings of 10 or 30 epochs" in words(section(path, "cost"))

@@ -15,7 +15,7 @@ PAUSE = 60.0
 STAGES = {
     "recipe": "Recipe: learning rate, weight decay and augmentation, chosen on the reference",
     "propose": "Proposals: searches, scores, open decisions, chance",
-    "race": "Race: whole trainings of all candidates",
+    "race": "Race: trainings of all candidates",
     "answer": "Answer: winner and baseline, new seeds, on the test part",
 }
 

@@ -39,6 +39,7 @@ class PlanPart(File):
     recipe_rows: Size | None = None
     recipe_checked: bool = False
     control_seeds: Few | None = None
+    whole: bool = False
     judge_share: Annotated[float, Field(gt=0, lt=1)] = 0.25
 
 

@@ -77,6 +77,11 @@ class FindRaceValues:
         return any(candidate.multiply_adds is not None for candidate in self.candidates)
 
     @property
+    def left(self) -> bool:
+        """Whether the table says why candidates left: not where nobody could leave and nobody failed."""
+        return not self.whole or any(candidate.why for candidate in self.candidates)
+
+    @property
     def by_cost(self) -> bool:
         """Whether candidates are drawn over what an example costs: they have no rungs to be drawn over."""
         return self.whole and all(candidate.multiply_adds for candidate in self.candidates)
@@ -109,7 +114,7 @@ TEMPLATE = """
     {% for rung in values.rungs %}
     <th scope="col" class="n">{{ rung }}{{ ", %" if values.units.percent }}</th>
     {% endfor %}
-    <th scope="col" class="nowrap">left because</th>
+    {% if values.left %}<th scope="col" class="nowrap">left because</th>{% endif %}
     <th scope="col">architecture</th>
   </tr></thead>
   <tbody>
@@ -124,7 +129,7 @@ TEMPLATE = """
     {% for accuracy in c.accuracies %}
     <td class="n">{{ values.units.number(accuracy) if accuracy is not none else "" }}</td>
     {% endfor %}
-    <td class="nowrap">{{ c.why }}</td>
+    {% if values.left %}<td class="nowrap">{{ c.why }}</td>{% endif %}
     <td class="code arch">{{ c.architecture }}</td>
   </tr>
   {% endfor %}
@@ -137,8 +142,7 @@ TEMPLATE = """
 {%- if values.judged_rows %}, and judged by {{ values.judged_rows|number }} other rows{% endif %}.
 {% if values.whole %}
 All trainings take about as long as those of the answer: {{ values.rungs[0] }} of the reference; slower networks have
-fewer, faster ones more. Shorter trainings would have told little: in little time slow networks are behind those that
-they overtake later. So nobody left early.</p>
+fewer, faster ones more. Short trainings favor fast networks, so there were none, and nobody left early.</p>
 {% else %}
 Every rung is a whole training of its length.
 {% if values.equal_time %}
@@ -153,8 +157,8 @@ while there is time: {{ values.finished }} of the candidates reached the last ru
 </button></p>
 {% endif %}
 <figure>
-  {% set over = "what an example costs" if values.by_cost else "the rungs of the race" %}
-  {{ chart("race", "Score of each candidate over " ~ over ~ ": " ~ values.units.metric, id="chart-race") }}
+  {% set over = " over what an example costs" if values.by_cost else "" if values.whole else " over the rungs" %}
+  {{ chart("race", "Score of each candidate" ~ over ~ ": " ~ values.units.metric, id="chart-race") }}
   <figcaption>Point at a dot to see who it is{{ " and why it left" if not values.whole }}; drag to enlarge a part,
   double click to go back.
   {% if not values.by_cost %}Candidates of equal {{ values.units.metric }} are drawn beside each other.{% endif %}

@@ -23,6 +23,8 @@ class TriedRecipe:
     """In percent; None: the training failed."""
     epochs: int | None = None
     """Of the training; None: unknown."""
+    whole: bool = False
+    """Whether it was as long as those of the race; else it was a short one."""
     chosen: bool = False
     """Whether all candidates were trained like this."""
 
@@ -45,9 +47,14 @@ class RecipeValues:
     """Learning rates that were tried on the user's own baseline, which has the best of them."""
 
     @property
-    def lengths(self) -> list[int]:
-        """The epochs of the trainings by which it was chosen, as far as they are known."""
-        return sorted({recipe.epochs for recipe in self.tried if recipe.epochs is not None})
+    def epochs(self) -> int | None:
+        """Of the short trainings by which it was chosen; None: unknown."""
+        return next((recipe.epochs for recipe in self.tried if not recipe.whole), None)
+
+    @property
+    def checked(self) -> bool:
+        """Whether whole trainings checked what short ones chose."""
+        return any(recipe.whole for recipe in self.tried)
 
 
 TEMPLATE = """
@@ -58,15 +65,15 @@ TEMPLATE = """
 {{ values.batch_size }} examples per step.
 {% if values.tried %}
 That was chosen on the space's reference before any candidate was seen, one setting after the other
-{%- if values.lengths|length == 1 %}, by trainings of {{ values.lengths[0] }} epochs{% endif %}.
-{% if values.lengths|length > 1 %}Random changes slow a network down at first and help it later, so where short
+{%- if values.epochs %}, by {{ "short " if values.checked }}trainings of {{ values.epochs }} epochs{% endif %}.
+{% if values.checked %}Random changes slow a network down at first and help it later, so where short
 trainings preferred none, whole ones compared them with the best of the others.{% endif %}</p>
 <div class="scroll"><table>
   <thead><tr>
     {% if values.images %}<th scope="col">random changes</th>{% endif %}
     <th scope="col" class="n">learning rate</th>
     <th scope="col" class="n">weight decay</th>
-    {% if values.lengths|length > 1 %}<th scope="col" class="n">epochs</th>{% endif %}
+    {% if values.checked %}<th scope="col">training</th>{% endif %}
     <th scope="col" class="n">{{ values.units.axis }}</th>
     <th scope="col"></th>
   </tr></thead>
@@ -76,7 +83,7 @@ trainings preferred none, whole ones compared them with the best of the others.{
     {% if values.images %}<td>{{ recipe.augmentation }}</td>{% endif %}
     <td class="n">{{ "%g"|format(recipe.lr) }}</td>
     <td class="n">{{ "%g"|format(recipe.weight_decay) }}</td>
-    {% if values.lengths|length > 1 %}<td class="n">{{ recipe.epochs }}</td>{% endif %}
+    {% if values.checked %}<td>{{ "whole" if recipe.whole else "short" }}, {{ recipe.epochs }} epochs</td>{% endif %}
     <td class="n">{{ values.units.number(recipe.accuracy) if recipe.accuracy is not none else "failed" }}</td>
     <td>{% if recipe.chosen %}<span class="tag safe">chosen</span>{% endif %}</td>
   </tr>

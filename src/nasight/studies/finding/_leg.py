@@ -27,6 +27,7 @@ from nasight.studies.finding._planning import (
     MOST_PLACES,
     NARROWING,
     PER_TRAINING,
+    SLACK,
     rung_share,
     taught_rows,
     waves,
@@ -286,7 +287,8 @@ class Leg:
         """
         leaders = [c.architecture for c in race.ranked() if not c.control][:FRONT_PLACES]
         times = int(self.until("race") / self.rung_seconds(0, leaders))
-        return max(0, math.ceil(times / turns) * self.context.count)
+        most = MOST_PLACES - len(race.candidates)
+        return max(0, min(math.ceil(times / turns) * self.context.count, most))
 
     def spare(self, race: Race) -> int:
         """How many of those that had no time on the last rung can come back: there is what the race has left.
@@ -299,7 +301,7 @@ class Leg:
             return 0
         time = self.until("race")
         if race.candidates_on(race.rung) >= TOLD_BY and self.plan.epochs > FEWEST_EPOCHS:
-            time += LENT * self.settings.all_shares["answer"] * float(self.journal[f"planned {self.number}"])
+            time += LENT * self.settings.all_shares["answer"] * self._planned
         return max(0, int(time / self.rung_seconds(race.rung, away))) * self.context.count
 
     def rung_seconds(self, rung: int, among: Sequence[str] = ()) -> float:
@@ -317,8 +319,17 @@ class Leg:
         """Seconds until this stage should have ended, of those that were left when the plan was made."""
         shares = self.settings.all_shares
         order = list(shares)
-        after = sum(shares[name] for name in order[order.index(stage) + 1 :])
-        return self.left() - after * float(self.journal[f"planned {self.number}"])
+        later = order[order.index(stage) + 1 :]
+        after = sum(shares[name] for name in later) * self._planned
+        if self.plan.whole_race and self.plan.seconds.get("recipe", 0.0) > shares["recipe"] * self._planned:
+            # With many workers whole trainings of the recipe take long, and the plan gives what comes later less.
+            after = min(after, sum(self.plan.seconds.get(name, 0.0) for name in later) / SLACK)
+        return self.left() - after
+
+    @property
+    def _planned(self) -> float:
+        """Seconds that were left when the plan was made."""
+        return float(self.journal[f"planned {self.number}"])
 
     def row_seconds(self) -> float:
         """Seconds per row that a training in the searched space learns from once, as they were up to now."""

@@ -246,7 +246,9 @@ def _recipe(find: FinishedFind) -> RecipeValues:
     used, base = find.result["recipe"], find.result["baseline"]
     # Those of an earlier version do not say how long they were.
     short = {} if find.plan is None else {"epochs": find.plan.recipe_epochs}
-    tried = [TriedRecipe(**{**short, **each}, chosen=used.items() <= each.items()) for each in find.result["recipes"]]
+    rows = find.result["recipes"]
+    first = next((row for row in rows if used.items() <= row.items()), None)
+    tried = [TriedRecipe(**{**short, **row}, chosen=row is first) for row in rows]
     return RecipeValues(
         chosen=next((r for r in tried if r.chosen), TriedRecipe(**used, accuracy=None, chosen=True)),
         tried=tried,
@@ -273,7 +275,7 @@ def _untried(find: FinishedFind) -> UntriedValues:
         seeds=len(result["accuracies"]),
         rows=result["rows"],
         examples=result["examples"],
-        fewest=min(find.rung_rows, default=None),
+        fewest=min(find.rung_rows) if len(find.rung_rows) > 1 else None,
         judged_rows=find.judging_rows(test=False),
         test_rows=find.judging_rows(test=True),
         size=target.get("decided_at", target)["size"],

@@ -181,6 +181,7 @@ class _Planner:
             examples, epochs, tuple(e for e, _ in raced), places, searches, search_epochs, scored, lengths[recipe][0],
             expected, tuple(r for _, r in raced), search_rows=search_rows, recipe_rows=lengths[recipe][1],
             recipe_checked=checking > 0, judge_share=judges, control_seeds=racing.control_seeds,
+            whole=racing.whole,
         )  # fmt: skip
 
     def _for_race(self, costs: Sequence[float], seconds: float) -> _Planner:

@@ -73,6 +73,23 @@ def _mutated(leg: Leg, places: int) -> int:
     return max(1, round((WHOLE_MUTATED if leg.plan.whole_race else MUTATED) * places))
 
 
+def _first(leg: Leg, race: Race, places: int) -> int:
+    """Places that proposals fill, before mutations of the leaders; in a race of whole trainings no worker idles."""
+    first = places - _mutated(leg, places)
+    if not leg.plan.whole_race:
+        return first
+    return full_waves(first, math.ceil(leg.speed.controls * race.seeds), leg.context.count)
+
+
+def full_waves(candidates: int, beside: int, workers: int) -> int:
+    """As many candidates, or some more, so that they and the trainings beside them keep all workers busy.
+
+    >>> full_waves(5, 1, 2), full_waves(4, 1, 2), full_waves(4, 1, 8), full_waves(2, 9, 8)
+    (5, 5, 7, 7)
+    """
+    return math.ceil((candidates + beside) / workers) * workers - beside
+
+
 def _proposed(leg: Leg, race: Race) -> list[Candidate]:
     runs, allowed, counts = _searched(leg), leg.context.allowed, leg.context.counts
     scores = leg.decide("scores", lambda: _scored(leg))
@@ -96,7 +113,7 @@ def _proposed(leg: Leg, race: Race) -> list[Candidate]:
         # Last, so that a race of few places has one of every other proposer.
         sizes = [counts(proposal.architecture) for proposal in found]
         found += of_smaller_sizes(leg.space, runs, allowed, counts, sizes, max(1, number // 4), leg.context.patience)
-    merged = leg.merged(found, places - _mutated(leg, places))
+    merged = leg.merged(found, _first(leg, race, places))
     return merged if leg.previous is None else [_carried(c, leg.previous) for c in merged]
 
 

@@ -121,7 +121,7 @@ def result_of(leg: Leg, race: Race, sides: Sides) -> dict[str, Any]:
         "rows": len(leg.data.train_y),
         "recipe": asdict(leg.recipe),
         "recipes": [
-            {**asdict(row.recipe), "accuracy": row.accuracy, "epochs": leg.recipe_epochs(row.whole)}
+            {**asdict(row.recipe), "accuracy": row.accuracy, "epochs": leg.recipe_epochs(row.whole), "whole": row.whole}
             for row in leg.tried
         ],
         "own_rates": [{"recipe": asdict(recipe), "accuracy": accuracy} for recipe, accuracy in leg.own_rates],

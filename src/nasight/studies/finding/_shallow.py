@@ -60,4 +60,6 @@ def _measured(race: Race, depths: dict[str, int]) -> str:
                 f"In this race deeper cells {says} from longer trainings "
                 f"(tau {found.statistic:.2f}, p {found.pvalue:.2f}, {len(gains)} candidates)"
             )
+    if len(race.places) == 1:
+        return "All trainings of this race had one length, so it does not say whether deeper cells gain more from more"
     return "Too few were trained on two rungs to see whether deeper cells gain more"

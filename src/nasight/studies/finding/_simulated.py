@@ -63,8 +63,8 @@ class TableFind:
 class FindPolicy(Policy):
     """Proposals, two rungs of a race and the trainings of the answer, handed to whoever is free.
 
-    The race is the one of `nasight find`. A rung waits for its last training, as it does there: a slow worker holds all
-    others up, which is what a simulation is for.
+    The race is that of `nasight find` where epochs count and not time. A rung waits for its last training, as it does
+    there: a slow worker holds all others up, which is what a simulation is for.
     """
 
     def __init__(

@@ -288,13 +288,23 @@ def _mutate(leg: Leg, race: Race, turn: int) -> None:
     if leg.plan.whole_race:
         number = int(leg.decide(f"mutated {turn}", lambda: leg.room(race, TURNS - turn)))
         chance = generator_for(leg.seed, "mutations", leg.number, turn)
-    leaders = [c for c in race.ranked() if is_searched(c) and (leg.plan.whole_race or not c.control)][:3]
+    leaders = [c for c in race.ranked() if is_searched(c) and (not c.control or _may_lead(leg, c))][:3]
     near = mutations(
-        leg.space, [leg.read(c.architecture) for c in leaders], leg.context.allowed, 3 * number, chance
+        leg.space, [leg.read(c.architecture) for c in leaders], leg.context.allowed, _asked_about(leg, number), chance
     )  # fmt: skip
-    known = {leg.space.canonical(leg.read(c.architecture)) for c in race.active() if is_searched(c)}
+    known = {leg.space.canonical(leg.read(c.architecture)) for c in race.candidates.values() if is_searched(c)}
     new = [p for p in near if leg.space.canonical(p.architecture) not in known]
     race.enter(leg.merged(new, number))
+
+
+def _asked_about(leg: Leg, number: int) -> int:
+    """Changes of the leaders that are looked at to find so many new ones; with a limit of latency each is timed."""
+    return 3 * number if leg.settings.max_latency is None else min(3 * number, leg.context.patience)
+
+
+def _may_lead(leg: Leg, control: Candidate) -> bool:
+    """Whether changes of a control may enter: a reference may have options that are not searched."""
+    return leg.plan.whole_race and leg.read(control.architecture) in leg.space
 
 
 def _train(leg: Leg, race: Race) -> None:
