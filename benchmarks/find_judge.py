@@ -30,7 +30,7 @@ from nasight.data import Dataset, load
 from nasight.reproducible import generator_for
 from nasight.spaces import load as load_space
 from nasight.studies.finding import Trainings, shared
-from nasight.training import Trainer, parts
+from nasight.training import Job, Trainer, parts
 
 RUNGS: dict[str, list[Way]] = {
     "cifar-10": [(1.0, 1 / 9), (1.0, 1 / 3)],
@@ -62,8 +62,13 @@ def with_further_rows(name: str, folder: str | None) -> Dataset:
 
 def trained(item: Item, folders: dict[str, str], rows: dict[str, int]) -> dict[str, float]:
     """What a cell has after a schedule, by three sets of rows."""
+    trainings = Trainings({"space": load_space("nasbench201", none=False)}, folders[item[0]])
+    return accuracies(trainings.job(request_of(item, rows)))
+
+
+def accuracies(job: Job) -> dict[str, float]:
+    """What a training comes to, by the rows that judge a race, by all that it did not learn from, by further ones."""
     torch.set_num_threads(1)
-    job = Trainings({"space": load_space("nasbench201", none=False)}, folders[item[0]]).job(request_of(item, rows))
     trainer = Trainer(job)
     while not trainer.done:
         trainer.set_rates()

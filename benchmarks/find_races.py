@@ -25,17 +25,15 @@ from itertools import islice, zip_longest
 from typing import Any
 
 import numpy as np
-import torch
 from scipy.stats import kendalltau
 
 from _shared import Flags, KeptRows, kept, save
-from find_judge import with_further_rows
+from find_judge import accuracies, with_further_rows
 from nasight.data import Dataset
 from nasight.reproducible import generator_for
 from nasight.spaces import Space
 from nasight.spaces import load as load_space
 from nasight.studies.finding import PaceProbe, Recipe, Request, Trainings, paced_epochs, shared
-from nasight.training import Trainer, parts
 
 JUDGED = 0.25
 PARTS = (1 / 9, 1 / 3, 1.0)
@@ -97,20 +95,7 @@ def request_of(item: Item) -> Request:
 
 def trained(item: Item, folders: dict[str, str]) -> dict[str, float]:
     """What a network has after a schedule, by the rows that judge and by further ones."""
-    torch.set_num_threads(1)
-    job = Trainings({"space": load_space("convnet")}, folders[item[0]]).job(request_of(item))
-    trainer = Trainer(job)
-    while not trainer.done:
-        trainer.set_rates()
-        while trainer.step < trainer.loader.steps:
-            trainer.take_step()
-        trainer.next_epoch()
-    _, held_out, _ = parts(job.data, job.settings)
-    found = {}
-    for by, judging in (("judged", held_out), ("others", None)):
-        trainer.held_out = judging
-        found[by] = 100.0 * float(trainer.right().float().mean())
-    return found
+    return accuracies(Trainings({"space": load_space("convnet")}, folders[item[0]]).job(request_of(item)))
 
 
 @dataclass(frozen=True)
