@@ -114,13 +114,15 @@ class Pool:
             left = left[np.argsort(-self.accuracies[left, length], kind="stable")]
         return int(left[0])
 
-    def race(self, among: Array, rungs: Sequence[tuple[int, int]], races: int, seed: int) -> float:
-        """The mean worth of those who win races of networks drawn from these, the neighbors of the reference first."""
+    def race(self, among: Array, rungs: Sequence[tuple[int, int]], races: int, seed: int, *, near_first: bool) -> float:
+        """The mean worth of those who win races of networks drawn from these, the reference's neighbors first or not."""
         rng = np.random.default_rng(seed)
         ends = []
         for _ in range(races):
             drawn = rng.permutation(among)
-            ends.append(self.worth[self.winner(drawn[np.argsort(~self.near[drawn], kind="stable")], rungs)])
+            if near_first:
+                drawn = drawn[np.argsort(~self.near[drawn], kind="stable")]
+            ends.append(self.worth[self.winner(drawn, rungs)])
         return float(np.mean(ends))
 
 
@@ -129,20 +131,28 @@ def raced(known: Pool, reference: int) -> list[str]:
     others = np.delete(np.arange(len(known.worth)), reference)
     rng = np.random.default_rng(0)
     pools = [np.unique(rng.choice(others, len(others))) for _ in range(POOLS)]
-    lines = ["| race | winners are worth, % | less the first (95 %) |", "|---|---|---|"]
-    first, first_drawn = 0.0, np.zeros(POOLS)
-    for name, rungs in RACES.items():
-        mean = known.race(others, rungs, DRAWN, 0)
-        drawn = np.array([known.race(some, rungs, REDRAWN, seed) for seed, some in enumerate(pools, 1)])
-        if not first:
-            first, first_drawn = mean, drawn
-            lines.append(f"| {name} | {mean:.2f} | |")
-        else:
-            low, high = np.quantile(drawn - first_drawn, [0.025, 0.975])
-            lines.append(f"| {name} | {mean:.2f} | {mean - first:+.2f} ({low:+.2f} to {high:+.2f}) |")
+    cells: dict[str, list[str]] = {name: [] for name in RACES}
+    for near_first in (True, False):
+        means, drawn = dict[str, float](), dict[str, Array]()
+        for name, rungs in RACES.items():
+            means[name] = known.race(others, rungs, DRAWN, 0, near_first=near_first)
+            drawn[name] = np.array(
+                [known.race(some, rungs, REDRAWN, seed, near_first=near_first) for seed, some in enumerate(pools, 1)]
+            )
+            first = next(iter(RACES))
+            low, high = np.quantile(drawn[name] - drawn[first], [0.025, 0.975])
+            apart = "" if name == first else f"{means[name] - means[first]:+.2f} ({low:+.2f} to {high:+.2f})"
+            cells[name] += [f"{means[name]:.2f}", apart]
     worth = known.worth
-    lines.append(f"| no race: the reference | {worth[reference]:.2f} | |")
-    return [*lines, f"| no race: one at random | {worth[others].mean():.2f} | |", f"| the best | {worth.max():.2f} | |"]
+    return [
+        "| race | neighbors of the reference first: winners are worth, % | less the first (95 %) |"
+        " drawn at random: winners are worth, % | less the first (95 %) |",
+        "|---|---|---|---|---|",
+        *(f"| {name} | {' | '.join(values)} |" for name, values in cells.items()),
+        f"| no race: the reference | {worth[reference]:.2f} | | {worth[reference]:.2f} | |",
+        f"| no race: one at random | {worth[others].mean():.2f} | | {worth[others].mean():.2f} | |",
+        f"| the best | {worth.max():.2f} | | {worth.max():.2f} | |",
+    ]
 
 
 def measured(setting: Setting, place: Any, given: Any) -> tuple[list[str], dict[str, Any]]:
