@@ -115,7 +115,7 @@ class Pool:
         return int(left[0])
 
     def race(self, among: Array, rungs: Sequence[tuple[int, int]], races: int, seed: int, *, near_first: bool) -> float:
-        """The mean worth of those who win races of networks drawn from these; the reference's neighbors may be first."""
+        """The mean worth of those who win races of networks drawn from these, those near the reference first or not."""
         rng = np.random.default_rng(seed)
         ends = []
         for _ in range(races):
