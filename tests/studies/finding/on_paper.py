@@ -1,5 +1,6 @@
 """A race on paper, in which all that happens is that time passes."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
@@ -8,7 +9,7 @@ from typing import Any, cast
 
 import torch
 
-from nasight.studies.finding import Candidate, Outcome, Race, Speed, plan
+from nasight.studies.finding import Candidate, Outcome, Race, Speed, plan, read_budget
 from nasight.studies.finding._budget import Budget
 from nasight.studies.finding._journal import Journal
 from nasight.studies.finding._leg import Leg
@@ -19,6 +20,12 @@ from nasight.studies.finding._work import Recipe, Request
 
 ROW = 2e-4
 """Seconds per row of a usual architecture."""
+
+
+def least_seconds(refused: str) -> float:
+    """The budget that a find has called the least."""
+    (least,) = re.findall(r"the least is about (.+)", refused)
+    return read_budget(least.replace("min", "m")).seconds or 0.0
 
 
 def leg_of(folder: Path, budget: float, rows: int, speed: Speed, *, longer: bool = False, paced: bool = False) -> Leg:

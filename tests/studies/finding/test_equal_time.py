@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from on_paper import ROW, OnPaper, leg_of
+from on_paper import ROW, OnPaper, least_seconds, leg_of
 
 import nasight
 from nasight.data import Dataset
@@ -22,7 +22,6 @@ from nasight.studies.finding import (
     Request,
     Speed,
     paced_epochs,
-    read_budget,
 )
 from nasight.studies.finding import _leg as leg_module
 from nasight.studies.finding._answering import ANSWERED, Lengths, makespan
@@ -171,10 +170,7 @@ def quickest(data: Dataset, out: Path) -> Answer:
     try:
         return nasight.find(data, budget=15, workers=1, out=out)
     except TooSmall as error:
-        (least,) = re.findall(r"the least is about (.+)", str(error))
-        return nasight.find(
-            data, budget=1.5 * (read_budget(least.replace("min", "m")).seconds or 0), workers=1, out=out
-        )
+        return nasight.find(data, budget=1.5 * least_seconds(str(error)), workers=1, out=out)
 
 
 @pytest.mark.slow
