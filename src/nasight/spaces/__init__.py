@@ -5,6 +5,7 @@ from nasight.spaces._base import LARGE, PRESETS, Space
 from nasight.spaces._cost import known_multiply_adds, multiply_adds
 from nasight.spaces._counts import MultiplyAdds, Parameters
 from nasight.spaces._dropout import Dropout
+from nasight.spaces._elsewhere import in_order_of_worth
 from nasight.spaces._form import NetworkForm
 from nasight.spaces._graph import CellGraph, Edge
 from nasight.spaces._groups import Decision, Group, Weights
@@ -41,6 +42,7 @@ __all__ = [
     "Supernet",
     "Weights",
     "family_of",
+    "in_order_of_worth",
     "known_multiply_adds",
     "load",
     "multiply_adds",

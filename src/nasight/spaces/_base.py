@@ -339,6 +339,13 @@ class Space(ABC):
                 if near is not None:
                     yield near
 
+    def well_elsewhere(self, data: str) -> tuple[Architecture, ...]:
+        """What did better than the reference in the same time on data sets other than this one, the best first.
+
+        Of most spaces nothing is known.
+        """
+        return ()
+
     def reduces(self, decision: str) -> bool:
         """Whether a decision is about a cell that halves the image, where a skip connection is none."""
         return False

@@ -18,6 +18,7 @@ PROPOSERS = {
     "largest": "most parameters of the space, within the limits",
     "score and size": "best score and size without training",
     "chance": "drawn at random",
+    "well on other data": "better than the reference on other data sets",
     "near the reference": "the reference with one change",
     "mutation": "a leader of the race with one change",
     "an earlier leg": "a leader of an earlier leg",

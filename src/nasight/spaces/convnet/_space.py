@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
 from typing import Any, ClassVar
 
 from torch import nn
@@ -13,6 +16,7 @@ from nasight.errors import RequestError
 from nasight.spaces._base import Space
 from nasight.spaces._blocks import image_channels
 from nasight.spaces._counts import MultiplyAdds, Parameters
+from nasight.spaces._elsewhere import Gains, in_order_of_worth
 from nasight.spaces._groups import Decision, Group
 from nasight.spaces._source import Source
 from nasight.spaces._supernet import Supernet
@@ -114,6 +118,11 @@ class ConvNet(Space):
     def lightest(self) -> tuple[Architecture, ...]:
         return (self.parse("/".join(["k3", *["w0.5n1"] * STAGES])),)
 
+    def well_elsewhere(self, data: str) -> tuple[Architecture, ...]:
+        """Of the networks that `benchmarks/find_elsewhere.py` trained on four data sets."""
+        order = in_order_of_worth(_measured_elsewhere(), without=data)
+        return tuple(self.parse(text) for text in order[: order.index(self.format(self.reference))])
+
     def described(self, arch: Architecture, **size: int) -> tuple[str, ...]:
         """A line for each stage.
 
@@ -128,6 +137,12 @@ class ConvNet(Space):
     def source(self, arch: Architecture, inputs: tuple[int, ...], classes: int, size: Mapping[str, int]) -> Source:
         sizes = self.size(**size)
         return write(stage_forms(self.checked(arch), sizes["channels"]), tuple(inputs), **sizes)
+
+
+@cache
+def _measured_elsewhere() -> Gains:
+    found: Gains = json.loads((files("nasight.spaces.convnet") / "elsewhere.json").read_text())
+    return found
 
 
 def _in_words(stage: int, form: StageForm) -> str:

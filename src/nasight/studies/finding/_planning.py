@@ -11,7 +11,7 @@ from nasight.errors import RequestError
 from nasight.studies.finding._budget import time_text
 from nasight.studies.finding._plan import CHECKED, GRID, GRID_RATES, GRID_STEPS, JUDGE_SHARE, SEEDS, Plan, Speed
 
-SHARES: Mapping[str, float] = {"recipe": 0.20, "propose": 0.14, "race": 0.36, "answer": 0.30}
+SHARES: Mapping[str, float] = {"recipe": 0.20, "propose": 0.10, "race": 0.40, "answer": 0.30}
 """The parts of the budget, as shares."""
 TOLERATED = 1.3
 """The trainings of the recipe may take so many times its share, before shorter ones are taken."""

@@ -26,6 +26,7 @@ from nasight.studies.finding._proposers import (
     at_random,
     from_scores,
     from_searches,
+    known_elsewhere,
     largest,
     near_reference,
     of_smaller_sizes,
@@ -37,6 +38,8 @@ from nasight.studies.finding._workers import SearchRequest
 
 # Shares of the first rung's places that each proposer may fill.
 LIKELIEST, RIVALS, SCORED, RANDOM, MUTATED, NEAR_SHARE = 0.35, 0.15, 0.05, 0.1, 0.2, 0.35
+KNOWN, NEAR_BESIDE = 0.35, 0.15
+"""Where it is known what did well on other data, its share of the places, and that of those near the reference."""
 WHOLE_MUTATED = 0.4
 """Of the places of a race of whole trainings."""
 TIMED = 0.3
@@ -99,7 +102,10 @@ def _proposed(leg: Leg, race: Race) -> list[Candidate]:
     if leg.previous is not None:
         best = [c for c in leg.previous.race.ranked() if not c.control][: min(LEADERS, places // 2)]
         found += [Proposal(leg.read(c.architecture), EARLIER) for c in best]
-    near = max(1, round(NEAR_SHARE * places))
+    known = max(1, round(KNOWN * places))
+    elsewhere = known_elsewhere(leg.space, leg.data.name, allowed, known) if leg.plan.paced else []
+    near = max(1, round((NEAR_BESIDE if elsewhere else NEAR_SHARE) * places))
+    found += elsewhere
     found += near_reference(leg.space, allowed, _nearness(leg), near, leg.context.patience, turns=_turns(leg))
     number = max(2, round(LIKELIEST * places))
     if runs:

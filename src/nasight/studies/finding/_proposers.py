@@ -25,6 +25,8 @@ LEVELS = 4
 likeliest architectures are proposed too, for the front."""
 EARLIER = "an earlier leg"
 """Who proposes the leaders of the race before."""
+ELSEWHERE = "well on other data"
+"""Who proposes what was better than the reference on other data sets."""
 NEAR = "near the reference"
 """Who proposes the reference with one decision changed."""
 Allowed = Callable[[Architecture], bool]
@@ -39,9 +41,9 @@ class Proposal:
 
 
 def in_turn(proposals: Iterable[Proposal]) -> Iterator[Proposal]:
-    """Those of an earlier leg and those near the reference, then one of every proposer, then the second, and so on.
+    """Those of an earlier leg, those known from other data and those near the reference come first.
 
-    The searches are one proposer, and so is size.
+    Then comes one of every proposer, then the second of each, and so on. The searches are one proposer, and so is size.
 
     >>> names = "search 1", "search 2", "likeliest", "size", "size", EARLIER, EARLIER
     >>> [p.by for p in in_turn(Proposal(Architecture("s", ()), name) for name in names)]
@@ -51,7 +53,7 @@ def in_turn(proposals: Iterable[Proposal]) -> Iterator[Proposal]:
     for proposal in proposals:
         one = "search" if proposal.by.startswith("search ") else {"largest": "size"}.get(proposal.by, proposal.by)
         queues.setdefault(one, []).append(proposal)
-    for first in (EARLIER, NEAR):
+    for first in (EARLIER, ELSEWHERE, NEAR):
         yield from queues.pop(first, [])
     yield from (proposal for turn in zip_longest(*queues.values()) for proposal in turn if proposal is not None)
 
@@ -238,6 +240,12 @@ def at_random(
         if space.usable(arch) is None and allowed(arch) and all(p.architecture != arch for p in found):
             found.append(Proposal(arch, "chance"))
     return found
+
+
+def known_elsewhere(space: Space, data: str, allowed: Allowed, number: int) -> list[Proposal]:
+    """What did better than the reference on data sets other than this one, the best first."""
+    known = (arch for arch in space.well_elsewhere(data) if arch in space and space.usable(arch) is None)
+    return [Proposal(arch, ELSEWHERE) for arch in islice(filter(allowed, known), number)]
 
 
 def near_reference(

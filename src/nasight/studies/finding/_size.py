@@ -17,7 +17,7 @@ from nasight.studies.finding._names import SPACE
 PRESETS = ("tiny", "small", "paper")
 ENOUGH = 20
 """Epochs that the answer must have time for at a size, before it is taken in place of a smaller one."""
-FEWEST_EPOCHS = 8
+FEWEST_EPOCHS = 20
 """Epochs that the answer must have time for with every candidate, unless it is hardly larger than the reference."""
 LEAST_TIMES = 3.0
 """A candidate may have so many times the multiply-adds of the reference in any case."""
