@@ -39,7 +39,7 @@ JUDGED = 0.25
 PARTS = (1 / 9, 1 / 3, 1.0)
 """Of the time of the answer that the trainings have."""
 LEAST = 8
-"""Epochs of the answer for which a network of a pool must have time, as in a find."""
+"""Epochs of the answer for which a network of a pool must have time, as in finds when it was drawn."""
 CHANGES = ("none", "shift", "shift and flip")
 RACES: dict[str, tuple[tuple[int, int], ...]] = {
     "17 for a ninth of the time, 7 for a third, 3 whole": ((0, 17), (1, 7), (2, 3)),
