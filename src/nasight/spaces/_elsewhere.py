@@ -20,12 +20,9 @@ def in_order_of_worth(gains: Gains, *, without: str = "") -> list[str]:
     >>> in_order_of_worth(gains), in_order_of_worth(gains, without="b (part)")
     (['y', 'z', 'x'], ['z', 'y', 'x'])
     """
-    known = [values for name, values in gains.items() if not is_of(without, name)]
-    if not known:
-        return []
-    names = list(known[0])
-    shares = {name: fmean(_beaten(values)[name] for values in known) for name in names}
-    return sorted(names, key=lambda name: (-shares[name], name))
+    known = [_beaten(values) for name, values in gains.items() if not is_of(without, name)]
+    shares = {name: fmean(beaten[name] for beaten in known) for name in (known[0] if known else ())}
+    return sorted(shares, key=lambda name: (-shares[name], name))
 
 
 def is_of(data: str, known: str) -> bool:
