@@ -11,6 +11,7 @@ import torch
 
 from nasight.studies.finding import Candidate, Outcome, Race, Speed, plan, read_budget
 from nasight.studies.finding._budget import Budget
+from nasight.studies.finding._capacity import affordable, room
 from nasight.studies.finding._journal import Journal
 from nasight.studies.finding._leg import Leg
 from nasight.studies.finding._planning import FEWEST_PLACES, FRONT_PLACES, SHARES, waves
@@ -76,7 +77,7 @@ class OnPaper:
             self.trained("reference", found.recipe_epochs, found.taught_by_recipe)
         self.spend((SHARES["recipe"] + SHARES["propose"]) * leg.budget.seconds)  # type: ignore[operator]
         race = Race(list(found.places), seeds=found.control_seeds or 2)
-        first = leg.affordable(race, 0)
+        first = affordable(leg, race, 0)
         if found.whole_race:
             first -= round(WHOLE_MUTATED * first)
         names = ["reference", *(f"leader{i}" for i in range(first // 2)), *(f"other{i}" for i in range(-(-first // 2)))]
@@ -84,12 +85,12 @@ class OnPaper:
         raced = [first]
         self.train_all(race)
         for turn in range(TURNS if found.whole_race else 0):
-            more = leg.room(race, TURNS - turn)
+            more = room(leg, race, TURNS - turn)
             race.enter(Candidate(f"leader{500 + raced[0] + i}", "mutation", 1) for i in range(more))
             raced[0] += more
             self.train_all(race)
         for rung in range(1, len(found.rungs)):
-            race.places[rung] = leg.affordable(race, rung)
+            race.places[rung] = affordable(leg, race, rung)
             if race.places[rung] < FEWEST_PLACES:
                 break
             raced.append(min(race.places[rung], len(race.close())))

@@ -1,6 +1,7 @@
 """Equal time: a slower network has fewer epochs, in the race and in the answer."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,12 @@ from nasight.studies.finding import (
     paced_epochs,
 )
 from nasight.studies.finding import _leg as leg_module
-from nasight.studies.finding._answering import ANSWERED, Lengths, makespan
+from nasight.studies.finding._answering import Lengths, makespan
 from nasight.studies.finding._finder import add_budget
 from nasight.studies.finding._journal import Journal
-from nasight.studies.finding._leg import Leg
+from nasight.studies.finding._leg import Leg, LegResult
 from nasight.studies.finding._names import split_name
-from nasight.studies.finding._planning import FEWEST_RACED, JUDGING, KEPT_EPOCH, SHARES, TooSmall
+from nasight.studies.finding._planning import ANSWERED, FEWEST_RACED, JUDGING, KEPT_EPOCH, SHARES, SLACK, TooSmall
 
 TESTS = 500
 TRAINING = re.compile(r"training space (\S+) epochs=(\d+) seed=(\d+) .*rows=(\d+) judged=(\S+) ")
@@ -116,6 +117,38 @@ def test_a_fast_winner_does_not_shorten_the_answer_and_a_slow_side_has_two_epoch
     # In ten minutes there is time for the longest trainings, 100 epochs of the reference.
     assert epochs["reference"] == 100 if left > 2 else min(epochs.values()) >= 2
     assert epochs["leader0"] == pytest.approx(epochs["reference"] / pace, rel=0.26)
+
+
+@pytest.mark.parametrize(("length", "left"), [(30.0, 5.0), (30.0, 600.0), (120.0, 600.0)])
+def test_an_answer_of_a_later_leg_is_not_shorter_than_the_one_before(
+    tmp_path: Path, length: float, left: float
+) -> None:
+    leg = paced_leg(tmp_path, 900, 1_437, {"leader0": 0.5})
+    leg.context.clock = lambda: 900 - left  # type: ignore[method-assign, assignment, return-value]
+    leg.previous = LegResult(Race([1]), leg.plan, {"legs": 1})
+    leg.number = 1
+    for key in ("planned", "speed"):
+        leg.journal.put(f"{key} 1", leg.journal[f"{key} 0"])
+    leg.journal.put("length 0", length)
+    leg.journal.put("epochs 0", 2 * length)
+    names = ["leader0", "reference"]
+    epochs, _ = Lengths(leg, ended_race(leg, names), names).decided()
+    assert epochs["reference"] == (length if left < 600 else max(length, 100))
+    assert epochs["leader0"] == 2 * epochs["reference"]
+
+
+def test_parts_of_a_later_leg_divide_the_share_of_the_recipe_and_an_answer_keeps_its_time(tmp_path: Path) -> None:
+    leg = paced_leg(tmp_path, 180, 5_000, {})
+    assert leg.shares == SHARES
+    usual = leg.until("race")
+    leg.plan = replace(leg.plan, seconds={k: v for k, v in leg.plan.seconds.items() if k != "recipe"})
+    leg.previous = LegResult(Race([1]), leg.plan, {"legs": 1})
+    assert leg.shares["recipe"] == 0
+    assert sum(leg.shares.values()) == pytest.approx(1)
+    assert leg.shares["race"] / leg.shares["answer"] == pytest.approx(SHARES["race"] / SHARES["answer"])
+    assert leg.until("race") == pytest.approx(180 * (1 - leg.shares["answer"])) != usual
+    leg.plan = replace(leg.plan, seconds={**leg.plan.seconds, "answer": 100.0})
+    assert leg.until("race") == pytest.approx(180 - 100 / SLACK)
 
 
 def test_paces_are_those_of_the_leg_or_of_the_last_that_measured_them(tmp_path: Path) -> None:

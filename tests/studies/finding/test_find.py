@@ -29,7 +29,7 @@ from nasight.runs._aside import own_files
 from nasight.searching import Diverged as SearchDiverged
 from nasight.spaces import PlainSpace, Space, load, multiply_adds
 from nasight.studies import Answer, trainable
-from nasight.studies.finding import Budget, Trainings, _find, _leg
+from nasight.studies.finding import Budget, Trainings, _find, _leg, _stages
 from nasight.studies.finding._finder import NOTHING, add_budget, has_ended, legs
 from nasight.studies.finding._journal import Journal
 from nasight.studies.finding._plan import GRID
@@ -203,7 +203,7 @@ def test_long_trainings_of_a_race_are_kept_and_come_to_the_same(
 def test_a_race_without_time_for_its_last_rung_keeps_the_rungs_that_were_run(
     few_digits: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_leg.Leg, "affordable", lambda leg, race, rung: leg.plan.places[rung] if rung == 0 else 1)
+    monkeypatch.setattr(_stages, "affordable", lambda leg, race, rung: 1)
     found = nasight.find(few_digits, out=tmp_path / "a", **TINY | {"trainings": 27, "epochs": 3})
     race = found.result["race"]
     assert race["rungs"] == [1]

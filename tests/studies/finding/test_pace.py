@@ -11,6 +11,7 @@ from torch import nn
 from nasight.architecture import Architecture
 from nasight.spaces import Choice, ModuleSpace, load
 from nasight.studies.finding import Candidate, Race, Speed
+from nasight.studies.finding._capacity import spare
 from nasight.studies.finding._planning import FEWEST_PLACES, FRONT_PLACES, PER_TRAINING, SHARES
 from nasight.studies.finding._proposers import largest
 
@@ -52,7 +53,7 @@ def test_the_answer_lends_time_where_several_were_misled_and_it_has_more_than_it
     # As many seconds of the race are left as two trainings take at once; the answer's share is 54 s.
     paper.clock = (1 - SHARES["answer"]) * 180 - 1.5 * each
     lent = 2 * int((1.5 * each + 0.15 * 54) / each)
-    assert leg.spare(race) == (lent if places > 2 else 2)
+    assert spare(leg, race) == (lent if places > 2 else 2)
 
 
 def test_seconds_of_a_rung_are_those_of_the_architectures_that_go_on(tmp_path: Path) -> None:

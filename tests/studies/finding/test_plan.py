@@ -202,6 +202,21 @@ def test_a_race_of_whole_trainings_has_one_rung_and_its_control_is_trained_once(
     assert len(slow.rungs) > 1
 
 
+@given(seconds=st.floats(1, 3_600), epochs=st.floats(6, 100), workers=st.integers(1, 8))
+def test_a_later_leg_trains_as_long_as_the_one_before_and_chooses_no_recipe(
+    seconds: float, epochs: float, workers: int
+) -> None:
+    how: dict[str, Any] = {"workers": workers, "rows": 1_437, "classes": 10, "tests": 360, "whole": True}
+    how["answered"] = (epochs, 1_437)
+    with pytest.raises(RequestError, match="and trainings as long as those that answered before") as caught:
+        plan(SPEED, 0.5, **how)
+    # The least that is named is enough, and so is more.
+    found = plan(SPEED, max(seconds, named_seconds(caught.value)), **how)
+    assert found.epochs >= int(epochs)
+    assert found.examples == 1_437
+    assert list(found.seconds) == ["propose", "race", "answer"]
+
+
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [

@@ -9,6 +9,7 @@ from on_paper import ROW, leg_of
 
 from nasight.spaces import Space, load
 from nasight.studies.finding import Candidate, Entry, Outcome, Plan, Race, Speed
+from nasight.studies.finding._capacity import room
 from nasight.studies.finding._leg import Leg
 from nasight.studies.finding._planning import MOST_PLACES
 from nasight.studies.finding._proposals import full_waves
@@ -82,7 +83,7 @@ def test_as_many_enter_in_a_turn_as_its_part_of_the_time_has_waves_for(tmp_path:
     each = leg.rung_seconds(0)
     for waves, turns, number in ((7, 3, 6), (2, 3, 2), (2, 1, 4), (0, 3, 0), (-1, 3, 0), (5_000, 1, MOST_PLACES - 1)):
         leg.until = cast(Any, lambda stage, waves=waves: (waves + 0.5) * each if waves >= 0 else -5.0)
-        assert leg.room(race, turns) == number
+        assert room(leg, race, turns) == number
     assert TURNS > 1
 
 

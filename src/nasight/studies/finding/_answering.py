@@ -14,7 +14,7 @@ from nasight.studies.finding._leg import Leg, leg_seed
 from nasight.studies.finding._names import OWN, SPACE, is_searched, split_name
 from nasight.studies.finding._pace import paced_epochs
 from nasight.studies.finding._plan import SEEDS
-from nasight.studies.finding._planning import JUDGING, KEPT_EPOCH, MOST_EPOCHS
+from nasight.studies.finding._planning import ANSWERED, JUDGING, KEPT_EPOCH, MOST_EPOCHS
 from nasight.studies.finding._race import Outcome, Race
 from nasight.studies.finding._result import Sides, result_of
 from nasight.studies.finding._settings import is_own
@@ -23,8 +23,6 @@ from nasight.studies.finding._work import BOOSTING, Request
 
 FIRST_SEED = 5_000
 """Seeds of the answer's trainings begin so far above those of their leg: none of them was used before."""
-ANSWERED = 0.88
-"""The part of the last seconds that trainings take: the model, the page and the times of the front come after them."""
 LEAST_EPOCHS = 4
 """However little time is left, the trainings that answer have so many."""
 TIMED = 0.4
@@ -94,15 +92,14 @@ class Lengths:
 
     def decided(self) -> tuple[dict[str, int], int]:
         """Epochs of each side, and seeds."""
-        number, journal = self.leg.number, self.leg.journal
+        leg, number, journal = self.leg, self.leg.number, self.leg.journal
         if f"epochs {number}" not in journal:
             epochs, seeds = self._affordable()
             journal.put(f"seeds {number}", seeds)
             journal.put(f"length {number}", epochs * self._fastest)
             journal.put(f"epochs {number}", epochs)
-        # A find of an earlier version kept neither length nor seeds: it had the same epochs, and the fewest seeds.
-        length = float(journal.get(f"length {number}", journal[f"epochs {number}"]))
-        return self._epochs(length), int(journal.get(f"seeds {number}", SEEDS))
+        # A find of an earlier version kept no seeds: it had the fewest.
+        return self._epochs(leg.length_of(number)), int(journal.get(f"seeds {number}", SEEDS))
 
     def _epochs(self, length: float) -> dict[str, int]:
         """Of each side, in the time of so many epochs of the reference. Gradient boosting has none."""
@@ -152,6 +149,9 @@ class Lengths:
         # A slower side has two epochs at least, and the fastest as many as take as long.
         slower = max(self._paces.values()) / fastest
         least = max(min(LEAST_EPOCHS, leg.plan.rungs[0]), math.ceil(2 * slower) if slower > 1 else 0)
+        if leg.previous is not None:
+            # What more time leads to does not take the place of longer trainings.
+            least = max(least, round(leg.length_of(leg.previous.number) / fastest))
         most = leg.epochs or max(leg.plan.epochs, MOST_EPOCHS)
         return longest(fits, least, max(least, round(most / fastest)))
 

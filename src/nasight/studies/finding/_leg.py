@@ -20,17 +20,10 @@ from nasight.studies.finding._names import OWN, PLAIN, SPACE, split_name
 from nasight.studies.finding._pace import TIMED, PaceProbe, paced_epochs
 from nasight.studies.finding._plan import JUDGE_SHARE, Plan, Speed
 from nasight.studies.finding._planning import (
-    FEWEST_EPOCHS,
-    FEWEST_PLACES,
-    FRONT_PLACES,
     JUDGING,
-    MOST_PLACES,
-    NARROWING,
     PER_TRAINING,
     SLACK,
-    rung_share,
     taught_rows,
-    waves,
 )
 from nasight.studies.finding._proposers import Proposal, at_random, in_turn
 from nasight.studies.finding._race import Candidate, Race
@@ -40,12 +33,6 @@ from nasight.studies.finding._work import BOOSTING, Recipe, Request, read_archit
 
 KEPT_SECONDS = 60.0
 """Trainings that take longer are kept in folders of their own, with checkpoints, so that a kill costs little."""
-RESERVE = 1.2
-"""So many times what a later rung needs at least is left for it."""
-LENT = 0.15
-"""Of the answer's time, the part that a race may take where short trainings said nothing about longer ones."""
-TOLD_BY = 6
-"""Candidates that it takes to say so: fewer are hardly ever in the same order."""
 
 
 def leg_seed(seed: int, number: int = 0) -> int:
@@ -64,6 +51,11 @@ class LegResult:
     race: Race
     plan: Plan
     result: dict[str, Any]
+
+    @property
+    def number(self) -> int:
+        """Of the leg, from 0."""
+        return int(self.result["legs"]) - 1
 
 
 class Leg:
@@ -105,6 +97,20 @@ class Leg:
     def controls(self) -> int:
         """How many controls run along, the reference among them."""
         return sum(not self.left_out(key) for key in self.context.spaces)
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Of the budget, those of all parts. A later leg keeps the recipe of the first: the others divide its share."""
+        shares = self.settings.all_shares
+        if self.previous is None:
+            return shares
+        rest = 1 - shares["recipe"]
+        return {part: 0.0 if part == "recipe" else share / rest for part, share in shares.items()}
+
+    def length_of(self, leg: int) -> float:
+        """Epochs of the reference that the trainings of the answer took in a leg whose answer has begun."""
+        # A find of an earlier version kept no length: both sides had the same epochs.
+        return float(self.journal.get(f"length {leg}", self.journal[f"epochs {leg}"]))
 
     def left_out(self, key: str) -> bool:
         """Whether a control has no part: where a larger network is meant, what has but one size is nothing to compare.
@@ -255,55 +261,6 @@ class Leg:
         parameters = self.context.parameters(key, architecture)
         return Candidate(name, by, parameters, latency, control, seeded=key != BOOSTING)
 
-    def affordable(self, race: Race, rung: int) -> int:
-        """How many candidates a rung has time for: what is left until the answer's share, divided between rungs."""
-        planned, count = self.plan.places[rung], self.context.count
-        if self.budget.seconds is None:
-            return planned
-        speed = self.speed
-        beside = [math.ceil(speed.controls * (race.seeds if i == 0 else 1)) for i in range(len(self.plan.rungs))]
-        # Those that go on are often slower than the rest: what they took tells what they will take.
-        leaders = [c.architecture for c in race.ranked() if not c.control][:planned]
-        each = [self.rung_seconds(i, leaders) for i in range(len(self.plan.rungs))]
-        if not leaders:
-            # Before a race the reference has been trained, and others only in an earlier leg.
-            one = [self.reference()]
-            ratio = 1 / speed.reference if self._seen(one) else 1.0
-            each = [self.rung_seconds(i, one) * ratio * speed.on_rung(i) for i in range(len(self.plan.rungs))]
-        fewest = [FEWEST_PLACES] * len(each)
-        if self.longer_is_meant:
-            fewest[-1] = FRONT_PLACES
-        least = [waves(n + b, count) * seconds for n, b, seconds in zip(fewest, beside, each, strict=True)]
-        # Later rungs get a little more than they need: an estimate that is short by a moment would cost a whole rung.
-        later = [RESERVE * seconds for seconds in least[rung + 1 :]]
-        time = rung_share(self.until("race") - 0.5, [least[rung], *later])
-        fitting = int(time / each[rung]) * count - beside[rung]
-        return max(0, min(int(MOST_PLACES / NARROWING**rung), fitting))
-
-    def room(self, race: Race, turns: int) -> int:
-        """How many more candidates a race of whole trainings has time for in this turn, if so many are left.
-
-        All workers have one each time.
-        """
-        leaders = [c.architecture for c in race.ranked() if not c.control][:FRONT_PLACES]
-        times = int(self.until("race") / self.rung_seconds(0, leaders))
-        most = MOST_PLACES - len(race.candidates)
-        return max(0, min(math.ceil(times / turns) * self.context.count, most))
-
-    def spare(self, race: Race) -> int:
-        """How many of those that had no time on the last rung can come back: there is what the race has left.
-
-        A part of the answer's time comes to it where several candidates show that the rung before says nothing, unless
-        the answer has no more than it needs.
-        """
-        away = [c.architecture for c in race.away()]
-        if self.budget.seconds is None or not away:
-            return 0
-        time = self.until("race")
-        if race.candidates_on(race.rung) >= TOLD_BY and self.plan.epochs > FEWEST_EPOCHS:
-            time += LENT * self.settings.all_shares["answer"] * self._planned
-        return max(0, int(time / self.rung_seconds(race.rung, away))) * self.context.count
-
     def rung_seconds(self, rung: int, among: Sequence[str] = ()) -> float:
         """Seconds of a training on a rung, by those that were seen: of some architectures, or of all."""
         usual = self.passes(self.plan.rungs[rung], self.plan.rows(rung))
@@ -312,33 +269,37 @@ class Leg:
 
     def _expected(self, passes: float, among: Sequence[str] = ()) -> float:
         """Seconds of a training that passes so many rows through its network."""
-        seen = self._seen(among)
+        seen = self.seen(among)
         return expected_seconds(passes, seen) if seen else PER_TRAINING + passes * self.speed.train
 
     def until(self, stage: str) -> float:
         """Seconds until this stage should have ended, of those that were left when the plan was made."""
-        shares = self.settings.all_shares
+        shares = self.shares
         order = list(shares)
         later = order[order.index(stage) + 1 :]
-        after = sum(shares[name] for name in later) * self._planned
-        if self.plan.whole_race and self.plan.seconds.get("recipe", 0.0) > shares["recipe"] * self._planned:
+        after = sum(shares[name] for name in later) * self.planned_seconds
+        planned = sum(self.plan.seconds.get(name, 0.0) for name in later) / SLACK
+        if self.plan.whole_race and self.plan.seconds.get("recipe", 0.0) > shares["recipe"] * self.planned_seconds:
             # With many workers whole trainings of the recipe take long, and the plan gives what comes later less.
-            after = min(after, sum(self.plan.seconds.get(name, 0.0) for name in later) / SLACK)
+            after = min(after, planned)
+        elif self.previous is not None:
+            # Trainings that are to be as long as those of an earlier answer may take more than their share.
+            after = max(after, planned)
         return self.left() - after
 
     @property
-    def _planned(self) -> float:
+    def planned_seconds(self) -> float:
         """Seconds that were left when the plan was made."""
         return float(self.journal[f"planned {self.number}"])
 
     def row_seconds(self) -> float:
         """Seconds per row that a training in the searched space learns from once, as they were up to now."""
-        seen = self._seen()
+        seen = self.seen()
         if not seen:
             return self.speed.train
         return sum(seconds for _, seconds in seen) / sum(rows for rows, _ in seen)
 
-    def _seen(self, among: Sequence[str] = ()) -> list[tuple[float, float]]:
+    def seen(self, among: Sequence[str] = ()) -> list[tuple[float, float]]:
         """Rows and seconds of the trainings of the race and its recipe: of some architectures, or of all.
 
         Where time counts, rows are those that the reference would have learned from in the time.

@@ -34,6 +34,8 @@ FEWEST_SEARCHES = 2
 MOST_PLACES = 1_000
 SLACK = 0.93
 """Clocks are noisy: so much of the budget is planned with."""
+ANSWERED = 0.88
+"""The part of the last seconds that trainings take: the model, the page and the times of the front come after them."""
 PER_TRAINING = 0.4
 """Seconds that a training takes besides its steps."""
 SHORTER = 0.9
@@ -70,6 +72,7 @@ def plan(
     own: float = 0.0,
     changes: bool = True,
     whole: bool = False,
+    answered: tuple[float, int] | None = None,
 ) -> Plan:
     """The plan for a budget of seconds; one that is too small for anything useful says what the least is.
 
@@ -89,10 +92,13 @@ def plan(
     own : what a training of the user's own baseline takes, in trainings of the space; 0: there is none.
     changes : whether there are random changes of images, which whole trainings of the recipe check.
     whole : whether all candidates of the race are trained as long as those that answer, where there is time for enough.
+    answered : epochs and rows of the trainings that answered in an earlier leg; None: this is the first. Shorter ones
+        would not take their place, and the recipe is known.
     """
     planner = _Planner(
-        speed, workers, rows, classes, tests, shares, most_epochs, last_places, control_seeds, own, changes, whole
-    )
+        speed, workers, rows, classes, tests, shares, most_epochs, last_places, control_seeds, own, changes, whole,
+        answered,
+    )  # fmt: skip
     least, shared = planner.least_training, seconds
     each = training_seconds(seconds, workers, shares["answer"]) - planner.testing
     # Every part has a least length. Where these take more than their shares, the answer has less, and then all have.
@@ -106,8 +112,9 @@ def plan(
     if needed <= seconds:
         return found
     taken = f" (to read it and to measure its speed took {time_text(spent)})" if round(spent) else ""
+    long = "" if answered is None else " and trainings as long as those that answered before"
     raise TooSmall(
-        f"a budget of {time_text(seconds + spent)} is too small for this data on this machine{taken}: "
+        f"a budget of {time_text(seconds + spent)} is too small for this data{long} on this machine{taken}: "
         f"the least is about {time_text(math.ceil(1.05 * needed + spent))}"
     )
 
@@ -128,6 +135,7 @@ class _Planner:
     own: float
     changes: bool
     whole: bool
+    answered: tuple[float, int] | None = None
 
     @property
     def least_rows(self) -> int:
@@ -136,7 +144,10 @@ class _Planner:
     @property
     def least_training(self) -> float:
         """Seconds of the shortest training that can answer."""
-        return FEWEST_EPOCHS * (self.least_rows * self.answer_row + KEPT_EPOCH)
+        epochs, rows = self.answered or (0.0, 0)
+        # The answer has a little less than its plan: the model and the page are made in the same time.
+        before = epochs * (rows * self.answer_row + KEPT_EPOCH) * SLACK / ANSWERED
+        return max(FEWEST_EPOCHS * (self.least_rows * self.answer_row + KEPT_EPOCH), before)
 
     @property
     def answer_row(self) -> float:
@@ -170,7 +181,7 @@ class _Planner:
         recipe, checking = self._recipe(usual[: kept[-1] + 1], tuning, self.shares["recipe"] * usable)
         answer = epochs * (examples * row + KEPT_EPOCH) + PER_TRAINING + self.testing
         expected = {
-            "recipe": tuning * usual[recipe] + checking,
+            **({"recipe": tuning * usual[recipe] + checking} if self.answered is None else {}),
             "propose": waves(searches, self.workers) * search_epochs * (search_rows * search + SEARCH_EPOCH)
             + scored * score / self.workers,
             "race": sum(racing._rung_seconds(i, places[i], costs[k]) for i, k in enumerate(kept)),

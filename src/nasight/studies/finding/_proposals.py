@@ -16,6 +16,7 @@ from nasight.kernels import score
 from nasight.reproducible import generator_for, torch_threads
 from nasight.searching import Run, method_row
 from nasight.studies._explain import explain
+from nasight.studies.finding._capacity import affordable
 from nasight.studies.finding._leg import Leg, LegResult
 from nasight.studies.finding._names import SPACE
 from nasight.studies.finding._plan import rung_text
@@ -68,7 +69,7 @@ def proposals(leg: Leg, race: Race) -> list[Candidate]:
 
 
 def _places(leg: Leg, race: Race) -> int:
-    return max(FEWEST_PLACES + 1, int(leg.decide("places 0", lambda: leg.affordable(race, 0))))
+    return max(FEWEST_PLACES + 1, int(leg.decide("places 0", lambda: affordable(leg, race, 0))))
 
 
 def _mutated(leg: Leg, places: int) -> int:

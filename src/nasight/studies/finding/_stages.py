@@ -10,6 +10,7 @@ from typing import Any
 from nasight.reproducible import generator_for
 from nasight.searching import Latency
 from nasight.studies.finding._answering import answer
+from nasight.studies.finding._capacity import affordable, room, spare
 from nasight.studies.finding._leg import Leg, LegResult
 from nasight.studies.finding._names import (
     FIRST_OPTIONS,
@@ -145,17 +146,14 @@ def _measured(leg: Leg) -> dict[str, float]:
 
 def _planned(leg: Leg, speed: Speed | None) -> Plan:
     """The plan at the find's size; a later leg keeps the recipe of the first."""
-    found = _divided(leg, speed)
-    kept = found.seconds if leg.previous is None else {k: v for k, v in found.seconds.items() if k != "recipe"}
     size, most = leg.context.size, leg.context.most_products
-    return replace(found, size=size, most_products=most, seconds=kept, paced=leg.counts_seconds)
+    return replace(_divided(leg, speed), size=size, most_products=most, paced=leg.counts_seconds)
 
 
 def _divided(leg: Leg, speed: Speed | None) -> Plan:
-    rows = len(leg.data.train_y)
+    rows, before = len(leg.data.train_y), leg.previous
     if leg.budget.trainings is not None:
-        before = leg.previous
-        epochs = leg.settings.epochs or (FEWEST_EPOCHS if before is None else before.plan.epochs)
+        epochs = leg.settings.epochs or (FEWEST_EPOCHS if before is None else round(leg.length_of(before.number)))
         tuned = GRID + (GRID_RATES if OWN in leg.context.spaces else 0)
         how: dict[str, Any] = {"controls": leg.controls, "recipes": tuned if before is None else 0}
         how["changes"] = before is None and _chooses_changes(leg)
@@ -167,11 +165,12 @@ def _divided(leg: Leg, speed: Speed | None) -> Plan:
     speed = speed.paced(leg.controls) if leg.counts_seconds else speed
     return plan(
         speed, left, workers=leg.context.count, rows=rows, classes=leg.data.fewest, tests=leg.tests, spent=spent,
-        shares=leg.settings.all_shares, most_epochs=leg.epochs or MOST_EPOCHS,
+        shares=leg.shares, most_epochs=leg.epochs or MOST_EPOCHS,
         last_places=FRONT_PLACES if leg.longer_is_meant else FEWEST_PLACES,
         control_seeds=control_seeds(leg.controls),
         own=max(1.0, speed.controls - leg.controls + 1) if OWN in leg.context.spaces else 0.0,
         changes=_chooses_changes(leg), whole=leg.counts_seconds,
+        answered=None if before is None else (leg.length_of(before.number), before.plan.examples),
     )  # fmt: skip
 
 
@@ -264,7 +263,7 @@ def _race(leg: Leg, race: Race) -> None:
         _mutate(leg, race, turn)
         _train(leg, race)
     for rung in range(1, len(race.places)):
-        places = int(leg.decide(f"places {rung}", lambda rung=rung: leg.affordable(race, rung)))  # type: ignore[misc]
+        places = int(leg.decide(f"places {rung}", lambda rung=rung: affordable(leg, race, rung)))  # type: ignore[misc]
         if places < FEWEST_PLACES:
             # No time for longer trainings of several: the answer is decided by these.
             break
@@ -274,7 +273,7 @@ def _race(leg: Leg, race: Race) -> None:
         _train(leg, race)
     if race.misled():
         # At the end alone: what a race has left before belongs to the longer trainings.
-        race.recall(int(leg.decide("spare", lambda: leg.spare(race))))
+        race.recall(int(leg.decide("spare", lambda: spare(leg, race))))
         _train(leg, race)
 
 
@@ -286,7 +285,7 @@ def _mutate(leg: Leg, race: Race, turn: int) -> None:
     """
     number, chance = leg.mutated, generator_for(leg.seed, "mutations", leg.number)
     if leg.plan.whole_race:
-        number = int(leg.decide(f"mutated {turn}", lambda: leg.room(race, TURNS - turn)))
+        number = int(leg.decide(f"mutated {turn}", lambda: room(leg, race, TURNS - turn)))
         chance = generator_for(leg.seed, "mutations", leg.number, turn)
     leaders = [c for c in race.ranked() if is_searched(c) and (not c.control or _may_lead(leg, c))][:3]
     near = mutations(
