@@ -612,7 +612,7 @@ def test_a_race_of_whole_trainings_is_drawn_over_what_an_example_costs(tmp_path:
     assert drawn["layout"]["xaxis"]["type"] == "log"
     # Recipes of two lengths say how long they were.
     told = words(section(path, "recipe"))
-    assert "whole ones compared them" in told
+    assert "whole trainings compared them" in told
     assert "short, 10 epochs" in told
     assert section(path, "recipe").count("tag safe") == 1  # tried twice, and chosen once
     assert "left because" not in said

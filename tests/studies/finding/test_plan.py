@@ -179,10 +179,10 @@ def test_the_share_of_the_recipe_decides_how_long_its_trainings_are() -> None:
     few, usual = divided(0.01), divided(SHARES["recipe"])
     assert few.seconds["recipe"] < usual.seconds["recipe"]
     assert (few.recipe_checked, usual.recipe_checked) == (False, True)
-    # Short trainings have a third of the epochs of the whole ones that check them; a ninth where there is no time.
+    # Short trainings have a third of the epochs of the whole ones beside them; a ninth where there is no time.
     assert usual.recipe_epochs == round(usual.epochs / 3)
     assert few.recipe_epochs * (few.recipe_rows or 0) < usual.recipe_epochs * (usual.recipe_rows or 0)
-    # Where there is nothing to check and time for it, all trainings of the recipe are whole.
+    # Where there are no changes to compare, and time for it, all trainings of the recipe are whole.
     assert not divided(0.5, changes=False).recipe_checked
     assert divided(0.5, changes=False).recipe_epochs == divided(0.5, changes=False).rungs[-1]
 

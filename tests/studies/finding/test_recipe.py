@@ -1,4 +1,4 @@
-"""The recipe: short trainings choose it, whole ones check what short ones get wrong."""
+"""The recipe: whole trainings compare random changes, about which short ones are wrong; these choose the rest."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,6 +6,7 @@ import pytest
 
 from nasight.errors import RunError
 from nasight.studies.finding import Recipe
+from nasight.studies.finding._plan import CHANGES, GRID, SHORT_STEPS
 from nasight.studies.finding._race import Outcome
 from nasight.studies.finding._recipe import choose_recipe
 
@@ -30,49 +31,47 @@ class Network:
         return [recipe.augmentation for recipe, whole in self.trained if whole]
 
 
-# Measured on 8,000 images of CIFAR-10, after 21 and 63 epochs of the plain network (benchmarks/find_races.py).
-SHORT = {"none": 61.0, "shift": 58.9, "shift and flip": 60.0}
+# Measured on 8,000 images of CIFAR-10, after 7 and 63 epochs of the plain network (benchmarks/find_races.py).
+SHORT = {"none": 57.4, "shift": 53.55, "shift and flip": 52.8}
 WHOLE = {"none": 59.95, "shift": 64.35, "shift and flip": 64.7}
 
 
-def test_random_changes_that_help_after_the_whole_training_are_chosen_though_short_ones_prefer_none() -> None:
+def test_random_changes_that_help_after_the_whole_training_are_chosen_though_short_ones_put_them_last() -> None:
     network = Network(SHORT, WHOLE)
     best, tried = choose_recipe(network, images=True)
     assert best == Recipe(lr=0.015, augmentation="shift and flip")
-    assert network.whole() == ["none", "shift and flip"]  # of the others the best in short trainings
-    assert len(tried) == len(network.trained) == 9
-    assert len(set(network.trained)) == 9  # none twice
+    assert network.whole() == ["none", "shift", "shift and flip"]
+    assert len(tried) == len(network.trained) == len(set(network.trained)) == CHANGES + sum(SHORT_STEPS)
+    short = {recipe.augmentation for recipe, whole in network.trained if not whole}
+    assert short == {"shift and flip"}  # the learning rate is chosen for what will be used
 
 
 def test_short_trainings_alone_would_take_none() -> None:
     network = Network(SHORT, WHOLE)
-    best, tried = choose_recipe(network, images=True, check=False)
-    assert (best.augmentation, len(tried), network.whole()) == ("none", 7, [])
+    best, tried = choose_recipe(network, images=True, whole=False)
+    assert (best.augmentation, len(tried), network.whole()) == ("none", GRID, [])
 
 
-def test_where_whole_trainings_prefer_none_too_it_stays_and_at_equal_accuracy_as_well() -> None:
+def test_at_equal_accuracy_there_are_no_random_changes() -> None:
     for value in (60.0, 55.0):
-        network = Network(SHORT, {"none": 60.0, "shift and flip": value})
+        network = Network(SHORT, {"none": 60.0, "shift": value, "shift and flip": value})
         assert choose_recipe(network, images=True)[0].augmentation == "none"
-        assert len(network.whole()) == 2
 
 
-def test_nothing_is_checked_where_there_is_nothing_to_doubt() -> None:
-    helped = Network({"none": 50.0, "shift": 52.0, "shift and flip": 51.0}, WHOLE)
-    assert choose_recipe(helped, images=True)[0].augmentation == "shift"
+def test_nothing_is_compared_where_there_is_no_choice() -> None:
     named, vectors = Network(SHORT, WHOLE), Network(SHORT, WHOLE)
-    assert choose_recipe(named, images=True, changes=("none",))[0].augmentation == "none"
+    assert choose_recipe(named, images=True, changes=("shift",))[0].augmentation == "shift"
     assert choose_recipe(vectors, images=False)[0].augmentation == "none"
-    assert helped.whole() == named.whole() == vectors.whole() == []
+    assert named.whole() == vectors.whole() == []
 
 
 def test_failed_trainings_are_not_chosen_and_where_all_fail_that_is_said() -> None:
-    network = Network(SHORT, {"none": 60.0, "shift and flip": None})
+    network = Network(SHORT, {"none": 60.0, "shift": None, "shift and flip": None})
     assert choose_recipe(network, images=True)[0].augmentation == "none"
-    network = Network(SHORT, {"none": None, "shift and flip": None})
-    assert choose_recipe(network, images=True)[0].augmentation == "none"
+    # Where all whole ones fail, short ones with a lower learning rate may not.
+    assert choose_recipe(Network(SHORT, {}), images=True)[0] == Recipe(lr=0.015, augmentation="none")
     # Scores below zero, as a bad fit of numbers has, are scores too.
-    network = Network({"none": -20.0, "shift": -30.0, "shift and flip": None}, {"none": -20.0, "shift": -10.0})
+    network = Network({"shift": -15.0}, {"none": -20.0, "shift": -10.0})
     assert choose_recipe(network, images=True)[0].augmentation == "shift"
     with pytest.raises(RunError, match="every learning rate"):
         choose_recipe(Network({}, {}), images=True)

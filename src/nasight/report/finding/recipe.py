@@ -53,7 +53,7 @@ class RecipeValues:
 
     @property
     def checked(self) -> bool:
-        """Whether whole trainings checked what short ones chose."""
+        """Whether whole trainings compared random changes."""
         return any(recipe.whole for recipe in self.tried)
 
 
@@ -66,8 +66,8 @@ TEMPLATE = """
 {% if values.tried %}
 That was chosen on the space's reference before any candidate was seen, one setting after the other
 {%- if values.epochs %}, by {{ "short " if values.checked }}trainings of {{ values.epochs }} epochs{% endif %}.
-{% if values.checked %}Random changes slow a network down at first and help it later, so where short
-trainings preferred none, whole ones compared them with the best of the others.{% endif %}</p>
+{% if values.checked %}Random changes slow a network down at first and help it later, so whole trainings compared
+them.{% endif %}</p>
 <div class="scroll"><table>
   <thead><tr>
     {% if values.images %}<th scope="col">random changes</th>{% endif %}

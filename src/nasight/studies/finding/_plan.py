@@ -13,8 +13,10 @@ SEEDS = 3
 GRID_STEPS = (3, 2, 2)
 """Trainings by which the recipe is chosen, one group after the other: random changes, learning rate, weight decay."""
 GRID = sum(GRID_STEPS)
-CHECKED = 2
-"""Whole trainings that compare no random changes with the best of the others, where short ones prefer none."""
+CHANGES = GRID_STEPS[0]
+"""Whole trainings that compare random changes, where there is time for them."""
+SHORT_STEPS = (3, 2)
+"""Short trainings that choose the rest then: what the whole ones chose is among the first."""
 GRID_RATES = 3
 """Learning rates that are tried on the user's own network."""
 UNUSED = 0.35
@@ -87,7 +89,7 @@ class Plan:
     recipe_rows: int | None = None
     """Rows that the short trainings of the recipe learn from; None: those of a rung."""
     recipe_checked: bool = False
-    """Whether whole trainings check that no random changes are best."""
+    """Whether whole trainings compare random changes."""
     judge_share: float = JUDGE_SHARE
     """Of the training rows, those by which recipe and race are judged."""
     control_seeds: int | None = None
@@ -118,9 +120,9 @@ class Plan:
     def recipe_text(self) -> str:
         """The trainings of the recipe in words."""
         text = rung_text(self.recipe_epochs, self.taught_by_recipe, max(self.rung_rows, default=0))
-        return f"up to {GRID} trainings of the reference for {text}" + (
-            f" and {CHECKED} for {self.rung_text(-1)}" if self.recipe_checked else ""
-        )
+        if not self.recipe_checked:
+            return f"up to {GRID} trainings of the reference for {text}"
+        return f"{CHANGES} trainings of the reference for {self.rung_text(-1)}, {sum(SHORT_STEPS)} for {text}"
 
     @property
     def search_text(self) -> str:

@@ -9,7 +9,17 @@ from itertools import pairwise
 
 from nasight.errors import RequestError
 from nasight.studies.finding._budget import time_text
-from nasight.studies.finding._plan import CHECKED, GRID, GRID_RATES, GRID_STEPS, JUDGE_SHARE, SEEDS, Plan, Speed
+from nasight.studies.finding._plan import (
+    CHANGES,
+    GRID,
+    GRID_RATES,
+    GRID_STEPS,
+    JUDGE_SHARE,
+    SEEDS,
+    SHORT_STEPS,
+    Plan,
+    Speed,
+)
 
 SHARES: Mapping[str, float] = {"recipe": 0.20, "propose": 0.10, "race": 0.40, "answer": 0.30}
 """The parts of the budget, as shares."""
@@ -90,7 +100,7 @@ def plan(
     last_places : candidates that the longest rung must have time for, or it is left out.
     control_seeds : trainings of each control on the first rung.
     own : what a training of the user's own baseline takes, in trainings of the space; 0: there is none.
-    changes : whether there are random changes of images, which whole trainings of the recipe check.
+    changes : whether there are random changes of images to choose among, which whole trainings compare.
     whole : whether all candidates of the race are trained as long as those that answer, where there is time for enough.
     answered : epochs and rows of the trainings that answered in an earlier leg; None: this is the first. Shorter ones
         would not take their place, and the recipe is known.
@@ -177,11 +187,10 @@ class _Planner:
         passes = 0.8 * propose / waves(searches, self.workers) / search
         search_epochs, search_rows = search_length(passes, examples, self.least_rows, beside=SEARCH_EPOCH / search)
         scored = max(0, min(1_000, int(0.2 * propose * self.workers / max(score, 1e-6))))
-        tuning = sum(waves(n, self.workers) for n in GRID_STEPS) + waves(GRID_RATES, self.workers) * self.own
-        recipe, checking = self._recipe(usual[: kept[-1] + 1], tuning, self.shares["recipe"] * usable)
+        recipe, tuning, compared = self._recipe(usual[: kept[-1] + 1], self.shares["recipe"] * usable)
         answer = epochs * (examples * row + KEPT_EPOCH) + PER_TRAINING + self.testing
         expected = {
-            **({"recipe": tuning * usual[recipe] + checking} if self.answered is None else {}),
+            **({"recipe": tuning} if self.answered is None else {}),
             "propose": waves(searches, self.workers) * search_epochs * (search_rows * search + SEARCH_EPOCH)
             + scored * score / self.workers,
             "race": sum(racing._rung_seconds(i, places[i], costs[k]) for i, k in enumerate(kept)),
@@ -191,7 +200,7 @@ class _Planner:
         return Plan(
             examples, epochs, tuple(e for e, _ in raced), places, searches, search_epochs, scored, lengths[recipe][0],
             expected, tuple(r for _, r in raced), search_rows=search_rows, recipe_rows=lengths[recipe][1],
-            recipe_checked=checking > 0, judge_share=judges, control_seeds=racing.control_seeds,
+            recipe_checked=compared, judge_share=judges, control_seeds=racing.control_seeds,
             whole=racing.whole,
         )  # fmt: skip
 
@@ -205,16 +214,18 @@ class _Planner:
         alone = replace(self, control_seeds=1)
         return alone if alone._places(costs[-1:], seconds)[0] >= FEWEST_RACED else replace(self, whole=False)
 
-    def _recipe(self, costs: Sequence[float], tuning: float, seconds: float) -> tuple[int, float]:
-        """Which of the lengths the short trainings of the recipe have, and the seconds of the whole ones beside them.
+    def _recipe(self, costs: Sequence[float], seconds: float) -> tuple[int, float, bool]:
+        """Which of the lengths the short trainings of the recipe have, what all of its trainings take, and whether
+        whole ones compare random changes.
 
-        There are whole ones where they are longer, and where they do not take far more than the recipe should. `tuning`
-        is how many of the short ones are trained one after the other, `seconds` what they all should take.
+        They do where they are longer, and do not take far more than the recipe should: `seconds`.
         """
-        whole = waves(CHECKED, self.workers) * costs[-1]
-        if not self.changes or len(costs) == 1 or whole > 2 * TOLERATED * seconds > 0:
-            whole = 0.0
-        return _recipe_rung(costs[:-1] if whole else costs, (TOLERATED * seconds - whole) / tuning), whole
+        whole = waves(CHANGES, self.workers) * costs[-1]
+        compared = self.changes and len(costs) > 1 and whole <= 2 * TOLERATED * seconds
+        short, whole = (SHORT_STEPS, whole) if compared else (GRID_STEPS, 0.0)
+        after = sum(waves(n, self.workers) for n in short) + waves(GRID_RATES, self.workers) * self.own
+        rung = _recipe_rung(costs[:-1] if compared else costs, (TOLERATED * seconds - whole) / after)
+        return rung, after * costs[rung] + whole, compared
 
     def _rung_seconds(self, rung: int, places: int, cost: float) -> float:
         """What a rung takes: so many candidates, and the controls beside them."""
@@ -374,7 +385,7 @@ def plan_of_trainings(
     changes: bool = False,
 ) -> Plan:
     """The plan for a number of trainings, in which no clock plays a role; `controls` is how many run along, `recipes`
-    how many choose the recipe, `changes` whether whole ones check the random changes, where there are enough.
+    how many choose the recipe, `changes` whether whole ones compare random changes, where there are enough.
     """
     short = max(1, round(epochs / NARROWING))
     rungs = tuple(sorted({short, epochs}))
@@ -384,12 +395,13 @@ def plan_of_trainings(
         raise TooSmall(
             f"{trainings} trainings are too few for recipe, race and answer: the least is {trainings - left + fewest}"
         )
-    checked = changes and len(rungs) > 1 and left - CHECKED >= fewest
-    left -= CHECKED if checked else 0
+    more = CHANGES + sum(SHORT_STEPS) - GRID
+    compared = changes and len(rungs) > 1 and left - more >= fewest
+    left -= more if compared else 0
     last = max(2, left // (NARROWING + 1)) if len(rungs) > 1 else 0
     places = (left - last, last) if len(rungs) > 1 else (left,)
     judges = judge_share(rows, rows)
     return Plan(
         rows, epochs, rungs, places, FEWEST_SEARCHES, max(2, epochs), SCORED, short, judge_share=judges,
-        recipe_checked=checked,
+        recipe_checked=compared,
     )  # fmt: skip

@@ -29,21 +29,21 @@ Train = Callable[[Sequence[Recipe], bool], Sequence[Outcome | None]]
 
 
 def choose_recipe(
-    train: Train, *, images: bool, changes: Sequence[str] | None = None, check: bool = True
+    train: Train, *, images: bool, changes: Sequence[str] | None = None, whole: bool = True
 ) -> tuple[Recipe, list[Tried]]:
     """The best recipe, and all that were tried.
 
     First the random changes of images (those in `changes`, where some were asked for), then the learning rate, then the
-    decay of the weights; at equal accuracy the one that was there first stays. All trainings share seed, rows and their
-    order, so they differ by the recipe alone.
+    decay of the weights; at equal accuracy the one that was there first stays. All trainings of a length share seed,
+    rows and their order, so they differ by the recipe alone.
 
     Random changes slow a network down at first and help it later, so short trainings are wrong about them: with 8,000
     images of CIFAR-10 they cost a point after 21 epochs and are worth five after 63 (`benchmarks/find_races.py`). With
-    `check`, where none are best in short trainings, whole ones compare none with the best of the others.
+    `whole`, whole trainings compare them. The rest is chosen by short ones.
     """
     best, tried = Recipe(), list[Tried]()
 
-    def best_of(recipes: Sequence[Recipe], *, whole: bool = False) -> Recipe | None:
+    def best_of(recipes: Sequence[Recipe], *, whole: bool) -> Recipe | None:
         """The best of some recipes, those of which are trained that were not; None: all failed."""
         known = {row.recipe for row in tried if row.whole == whole}
         new = [recipe for recipe in recipes if recipe not in known]
@@ -56,18 +56,10 @@ def choose_recipe(
         ]
         return max(worked)[2] if worked else None
 
-    changes = changes or (AUGMENTATIONS if images else (NONE,))
-    for part in ("augmentation", "lr", "weight_decay"):
-        asked = {
-            "augmentation": [replace(best, augmentation=name) for name in changes],
-            "lr": [replace(best, lr=value) for value in RATES],
-            "weight_decay": [replace(best, weight_decay=value) for value in DECAYS],
-        }[part]
-        found = best_of(asked)
-        if found is None:
-            raise RunError("no training of the baseline ended: every learning rate that was tried diverged")
-        if check and part == "augmentation" and found.augmentation == NONE and len(asked) > 1:
-            second = best_of([recipe for recipe in asked if recipe != found])
-            found = (second and best_of([found, second], whole=True)) or found
-        best = found
-    return best, tried
+    changed = [replace(best, augmentation=name) for name in changes or (AUGMENTATIONS if images else (NONE,))]
+    # Where all of them fail, a lower learning rate may not.
+    best = best_of(changed, whole=whole and len(changed) > 1) or changed[0]
+    found = best_of([replace(best, lr=value) for value in RATES], whole=False)
+    if found is None:
+        raise RunError("no training of the baseline ended: every learning rate that was tried diverged")
+    return best_of([replace(found, weight_decay=value) for value in DECAYS], whole=False) or found, tried
