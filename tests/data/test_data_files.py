@@ -13,7 +13,7 @@ import pytest
 import torch
 from PIL import Image
 
-from nasight.data import Dataset, available, load
+from nasight.data import Dataset, _npz, available, load
 from nasight.data._sources import IDX_FILES
 from nasight.errors import RequestError
 
@@ -141,6 +141,27 @@ def test_an_npz_file_gives_its_arrays(tmp_path: Path) -> None:
     assert data.test_y.tolist() == y[:8].tolist()
 
 
+@pytest.mark.parametrize("mapped", [False, True])
+def test_the_names_that_keras_gives_arrays_are_known(
+    mapped: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if mapped:
+        monkeypatch.setattr(_npz, "MAPPED_BYTES", 0)
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(0, 256, (20, 5, 7), dtype=np.uint8), np.arange(20) % 4
+    np.savez(tmp_path / "mnist.npz", x_train=x, y_train=y, x_test=x[:8], y_test=y[:8])
+    np.savez(tmp_path / "ours.npz", x=x, y=y, x_test=x[:8], y_test=y[:8])
+    theirs, ours = load(str(tmp_path / "mnist.npz")), load(str(tmp_path / "ours.npz"))
+    assert torch.equal(theirs.train_x, ours.train_x)
+    assert torch.equal(theirs.train_y, ours.train_y)
+    assert theirs.test_x is not None
+    assert ours.test_x is not None
+    assert torch.equal(theirs.test_x, ours.test_x)
+    # Where a file has both kinds of names, ours count, and the others are not looked at.
+    np.savez(tmp_path / "both.npz", x=x[:4], y=y[:4], x_train=np.array([{}, {}]), y_train=y)
+    assert len(load(str(tmp_path / "both.npz")).train_y) == 4
+
+
 def test_an_npz_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     x, y = np.zeros((4, 3)), np.arange(4) % 2
     path = tmp_path / "mine.npz"
@@ -149,6 +170,9 @@ def test_an_npz_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         load(path)
     np.savez(path, x=x, y=y, x_test=x)
     with pytest.raises(RequestError, match="lacks the array 'y_test'"):
+        load(path)
+    np.savez(path, x_train=x, x_test=x, y_test=y)
+    with pytest.raises(RequestError, match="lacks the array 'y_train'"):
         load(path)
     np.savez(path, x=np.array([{}, {}, {}, {}]), y=y)
     with pytest.raises(RequestError, match="plain arrays"):

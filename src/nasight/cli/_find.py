@@ -81,7 +81,7 @@ def find(
     shares: Annotated[
         str | None,
         option(
-            "Share of the budget per part (defaults: recipe 0.2, propose 0.14, race 0.36, answer 0.3). Parts you leave "
+            "Share of the budget per part (defaults: recipe 0.2, propose 0.1, race 0.4, answer 0.3). Parts you leave "
             "out divide the rest.",
             metavar="race=0.5,recipe=0.05",
             group=LENGTH,

@@ -83,13 +83,13 @@ def load(
     Parameters
     ----------
     source : a name (digits, fashion-mnist, mnist, cifar-10, cifar-100, imagenet16-120, or one that was registered); a
-        path to an .npz file (x, y and optionally x_test, y_test), to a folder of photos (class/file, or
-        train/class/file with val/class/file and test/class/file), to a .csv or .tsv file of paths and labels, to a
-        table (.csv, .tsv, .jsonl, .parquet; or a folder with train and test ones) or to anything in a registered
-        format; arrays (x, y) or (x, y, x_test, y_test); a frame of pandas or polars, or two, the second to test with;
-        a `torch.utils.data.Dataset` or `DataLoader` of (x, y), or two; a `datasets.Dataset`; or a data set, which is
-        returned as it is. A name wins over a path of the same spelling: write ./mnist for the folder. The label and
-        the task can be part of a path: rows.csv#label=price&task=numbers.
+        path to an .npz file (x, y, or x_train, y_train, and optionally x_test, y_test), to a folder of photos
+        (class/file, or train/class/file with val/class/file and test/class/file), to a .csv or .tsv file of paths and
+        labels, to a table (.csv, .tsv, .jsonl, .parquet; or a folder with train and test ones) or to anything in a
+        registered format; arrays (x, y) or (x, y, x_test, y_test); a frame of pandas or polars, or two, the second to
+        test with; a `torch.utils.data.Dataset` or `DataLoader` of (x, y), or two; a `datasets.Dataset`; or a data set,
+        which is returned as it is. A name wins over a path of the same spelling: write ./mnist for the folder. The
+        label and the task can be part of a path: rows.csv#label=price&task=numbers.
     folder : where the files of named data sets are; $NASIGHT_DATA or the user's cache by default.
     resolution : pixels per side of all images; by default the size they have, and at most 64 where photos differ.
     fit : how photos of other proportions are brought to it: "crop" (the middle, the default), "pad" or "stretch"; or

@@ -7,7 +7,7 @@ import struct
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
@@ -24,6 +24,8 @@ from nasight.memory import bytes_text, check_mapped, check_room
 from nasight.notes import progress
 
 KEYS = ("x", "y", "x_test", "y_test")
+OTHER_NAMES = {"x": "x_train", "y": "y_train"}
+"""As Keras names what it gives away; a file has one kind of names or the other."""
 MAPPED_BYTES = 16 << 20
 """Examples that take more than this are mapped; smaller ones are read whole, which is as fast."""
 BROKEN = (
@@ -33,19 +35,23 @@ BROKEN = (
 """What numpy and zipfile raise for files that are no archives of plain arrays."""
 
 
-def check_members(handle: BinaryIO, path: Path, keys: Sequence[str]) -> None:
-    """Refuse arrays that are larger than memory, or larger than what the file holds of them, before they are read."""
+def check_members(handle: BinaryIO, path: Path, read: Callable[[Sequence[str]], Collection[str]]) -> None:
+    """Refuse arrays that are larger than memory, or larger than what the file holds of them, before they are read.
+
+    Of all names in the file, `read` gives those that will be read.
+    """
     if not zipfile.is_zipfile(handle):
         handle.seek(0)
         return
     total = 0
     with zipfile.ZipFile(handle) as archive:
+        wanted = read([entry.filename.removesuffix(".npy") for entry in archive.infolist()])
         for entry in archive.infolist():
-            if entry.filename.removesuffix(".npy") in keys:
+            if entry.filename.removesuffix(".npy") in wanted:
                 with archive.open(entry) as member:
                     version = np.lib.format.read_magic(member)
-                    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else _header_2
-                    shape, _, kind = read(member)
+                    header = np.lib.format.read_array_header_1_0 if version == (1, 0) else _header_2
+                    shape, _, kind = header(member)
                 size = math.prod(shape) * kind.itemsize
                 if size > entry.file_size:
                     name = entry.filename.removesuffix(".npy")
@@ -65,15 +71,16 @@ def _header_2(member: Any) -> Any:
 
 
 def read_npz(path: Path, task: str | None = None) -> Dataset:
-    """The data set of the arrays x, y and optionally x_test, y_test in a file; nothing in it is unpickled."""
+    """The data set of the arrays x, y (or x_train, y_train) and optionally x_test, y_test; nothing is unpickled."""
     try:
         # Opened here, because numpy leaves a file that it cannot read open.
         with path.open("rb") as handle:
-            check_members(handle, path, KEYS)
+            check_members(handle, path, lambda names: _members(names).values())
             file = np.load(handle, allow_pickle=False)
             names = list(file.files) if isinstance(file, NpzFile) else []
-            large = _large(file) if isinstance(file, NpzFile) and "x" in names else []
-            arrays = {key: file[key] for key in KEYS if key in names and key not in large}
+            members = _members(names)
+            large = _large(file, members) if isinstance(file, NpzFile) and "x" in members else {}
+            arrays = {key: file[name] for key, name in members.items() if key not in large}
     except RequestError:
         raise
     except BROKEN as error:
@@ -81,26 +88,38 @@ def read_npz(path: Path, task: str | None = None) -> Dataset:
         raise RequestError(f"{path} cannot be read as an .npz file of plain arrays ({reason})") from error
     if large:
         place, _ = cached(
-            {"npz": signature({str(path.resolve()): path}), "arrays": large}, str(path), _filled(path, large)
+            {"npz": signature({str(path.resolve()): path}), "arrays": list(large)}, str(path), _filled(path, large)
         )
         arrays |= {key: open_map(place / f"{key}_x.npy") for key in large}
     absent = [key for key in KEYS[: 4 if len(arrays) > 2 else 2] if key not in arrays]
     if absent:
-        raise RequestError(f"{path} lacks the array {absent[0]!r}; it holds {', '.join(names) or 'nothing'}")
+        lacking = _others(names).get(absent[0], absent[0])
+        raise RequestError(f"{path} lacks the array {lacking!r}; it holds {', '.join(names) or 'nothing'}")
     return from_arrays(path.stem, tuple(arrays[key] for key in KEYS if key in arrays), source=str(path), task=task)
 
 
-def _large(file: NpzFile) -> list[str]:
+def _members(names: Sequence[str]) -> dict[str, str]:
+    """Which array of a file stands for which of ours."""
+    others = _others(names)
+    return {key: name for key in KEYS if (name := others.get(key, key)) in names}
+
+
+def _others(names: Sequence[str]) -> Mapping[str, str]:
+    """The other names of arrays, if a file has these."""
+    return OTHER_NAMES if set(OTHER_NAMES.values()) & set(names) and not set(OTHER_NAMES) & set(names) else {}
+
+
+def _large(file: NpzFile, members: Mapping[str, str]) -> dict[str, str]:
     """The arrays of examples, if together they are large and lie row after row."""
-    found: list[str] = [key for key in ("x", "x_test") if key in file.files]
+    found = {key: name for key, name in members.items() if key.startswith("x")}
     assert file.zip is not None
     heads = {}
-    for key in found:
-        with file.zip.open(f"{key}.npy") as member:
+    for key, name in found.items():
+        with file.zip.open(f"{name}.npy") as member:
             heads[key] = _head(member)
     size = sum(int(np.prod(shape, dtype=object)) * kind.itemsize for shape, _, kind in heads.values())
     plain = all(not by_column and kind.kind in "biuf" and shape for shape, by_column, kind in heads.values())
-    return found if size > MAPPED_BYTES and plain else []
+    return found if size > MAPPED_BYTES and plain else {}
 
 
 def _head(member: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -110,12 +129,12 @@ def _head(member: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     return read(member)
 
 
-def _filled(path: Path, keys: list[str]) -> Any:
+def _filled(path: Path, members: Mapping[str, str]) -> Any:
     def fill(site: Site) -> dict[str, Any]:
         try:
             with zipfile.ZipFile(path) as file:
-                for key in keys:
-                    with file.open(f"{key}.npy") as member:
+                for key, name in members.items():
+                    with file.open(f"{name}.npy") as member:
                         _copy(site, member, key)
         except BROKEN as error:
             if isinstance(error, RequestError):
