@@ -37,7 +37,7 @@ class PlanPart(File):
     search_rows: Size | None = None
     recipe_at: Count | None = None
     recipe_rows: Size | None = None
-    recipe_checked: bool = False
+    recipe_whole: bool = False
     control_seeds: Few | None = None
     whole: bool = False
     judge_share: Annotated[float, Field(gt=0, lt=1)] = 0.25

@@ -14,6 +14,7 @@ from nasight.studies.finding._budget import Budget
 from nasight.studies.finding._capacity import affordable, room
 from nasight.studies.finding._journal import Journal
 from nasight.studies.finding._leg import Leg
+from nasight.studies.finding._plan import CHANGES, GRID_STEPS, SHORT_STEPS
 from nasight.studies.finding._planning import FEWEST_PLACES, FRONT_PLACES, SHARES, waves
 from nasight.studies.finding._proposals import WHOLE_MUTATED
 from nasight.studies.finding._stages import TURNS
@@ -53,6 +54,8 @@ class OnPaper:
 
     def __init__(self, leg: Leg, reference: float, leaders: float) -> None:
         self.leg, self.clock = leg, 0.0
+        self.tuned = 0
+        """Trainings that chose the recipe."""
         self.slowness = {"reference": reference, "leader": leaders, "other": 1.0}
 
     def slow(self, name: str) -> float:
@@ -73,9 +76,13 @@ class OnPaper:
     def run(self) -> list[int]:
         """The candidates of every rung; the clock stands at the end of the race."""
         leg, found = self.leg, self.leg.plan
-        for _ in range(7):
+        for _ in range(CHANGES if found.recipe_whole else 0):
+            self.train("reference", len(found.rungs) - 1)
+        for _ in range(sum(SHORT_STEPS if found.recipe_whole else GRID_STEPS)):
             self.trained("reference", found.recipe_epochs, found.taught_by_recipe)
-        self.spend((SHARES["recipe"] + SHARES["propose"]) * leg.budget.seconds)  # type: ignore[operator]
+        self.tuned = len(leg.context.seen)
+        recipe = max(found.seconds["recipe"], SHARES["recipe"] * leg.budget.seconds)  # type: ignore[operator]
+        self.spend(recipe + SHARES["propose"] * leg.budget.seconds)  # type: ignore[operator]
         race = Race(list(found.places), seeds=found.control_seeds or 2)
         first = affordable(leg, race, 0)
         if found.whole_race:

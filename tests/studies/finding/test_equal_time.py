@@ -65,7 +65,7 @@ def test_a_race_of_whole_trainings_ends_in_its_time_however_slow_leaders_are(
     assert raced[0] >= FEWEST_RACED
     assert paper.clock < (1 - 0.9 * SHARES["answer"]) * budget
     # What learns takes the time of the reference, up to half an epoch; the rows that judge come on top.
-    for request, outcome in leg.context.seen[7:]:
+    for request, outcome in leg.context.seen[paper.tuned :]:
         pace, taught = leg.pace(request.architecture), request.examples or 0
         usual = [ROW * n * taught for n, has in zip(leg.plan.rungs, leg.plan.rung_rows, strict=True) if has == taught]
         learned = outcome.seconds - ROW * pace * JUDGING * leg.plan.judge_share * rows

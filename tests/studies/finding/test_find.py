@@ -29,10 +29,11 @@ from nasight.runs._aside import own_files
 from nasight.searching import Diverged as SearchDiverged
 from nasight.spaces import PlainSpace, Space, load, multiply_adds
 from nasight.studies import Answer, trainable
-from nasight.studies.finding import Budget, Trainings, _find, _leg, _stages
+from nasight.studies.finding import Budget, Outcome, Recipe, Request, Trainings, _find, _leg, _stages, shared
 from nasight.studies.finding._finder import NOTHING, add_budget, has_ended, legs
 from nasight.studies.finding._journal import Journal
-from nasight.studies.finding._plan import GRID
+from nasight.studies.finding._plan import SEEDS
+from nasight.studies.finding._work import AUGMENTATIONS
 from nasight.studies.finding._workers import Searches, SearchFailed, SearchRequest
 from nasight.training import Diverged, Job
 
@@ -200,6 +201,28 @@ def test_long_trainings_of_a_race_are_kept_and_come_to_the_same(
     assert folders[1] > folders[0] + 5
 
 
+def test_the_first_trainings_are_kept_where_nothing_says_how_long_they_take(answer: Answer) -> None:
+    kept = [folder.name for folder in (answer.path / "trainings").iterdir()]
+    tried = [name for name in kept if f"-{_stages.TUNING_SEED}-" in name]
+    assert len(tried) == len(AUGMENTATIONS)  # all three began at once; after them it is known
+    assert len(kept) == len(tried) + 2 * SEEDS
+
+
+def test_a_training_that_was_resumed_took_the_seconds_of_before_too(few_digits: Dataset, tmp_path: Path) -> None:
+    with shared(few_digits) as folder:
+        work = Trainings({"space": load("nasbench201")}, folder)
+        space = work.space("space")
+        size = tuple(sorted((space.train_size("tiny") or {}).items()))
+        asked = Request(space.format(space.reference), "space", 8, 0, Recipe(), size=size, place=str(tmp_path / "a"))
+        first = work(asked)
+        # A kill before its line was in the journal: the folder is read, which takes no time, and all epochs count.
+        again = work(asked)
+        assert isinstance(first, Outcome)
+        assert isinstance(again, Outcome)
+        assert again.accuracy == first.accuracy
+        assert again.seconds >= json.loads((tmp_path / "a" / "result.json").read_text())["seconds"] > 0.0
+
+
 def test_a_race_without_time_for_its_last_rung_keeps_the_rungs_that_were_run(
     few_digits: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -302,14 +325,19 @@ def test_the_reference_is_trained_although_searches_leave_one_of_its_options_out
     assert what.space.parse(what.arch) == what.space.reference
 
 
+def in_the_end(job: Job) -> bool:
+    """Whether a training is one of the answer's: the test part judges it."""
+    return job.settings.validation == "test"
+
+
 def test_where_the_winner_diverges_in_the_end_the_next_best_is_trained(
     few_digits: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept, refused = Trainings._kept, list[str]()
 
-    def diverging(self: Trainings, job: Job, place: str) -> torch.Tensor:
+    def diverging(self: Trainings, job: Job, place: str) -> tuple[torch.Tensor, float]:
         text = job.space.format(job.arch)
-        if job.space.name == "nasbench201" and (not refused or text in refused):
+        if in_the_end(job) and job.space.name == "nasbench201" and (not refused or text in refused):
             refused.append(text)
             raise Diverged("the loss became nan")
         return kept(self, job, place)
@@ -325,14 +353,20 @@ def test_where_the_winner_diverges_in_the_end_the_next_best_is_trained(
 def test_a_full_disk_is_no_failure_of_a_candidate_and_the_find_goes_on_later(
     few_digits: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(self: Trainings, job: Job, place: str) -> torch.Tensor:
-        raise RunError("cannot write: no space left")
+    kept = Trainings._kept
+
+    def full(self: Trainings, job: Job, place: str) -> tuple[torch.Tensor, float]:
+        if in_the_end(job):
+            raise RunError("cannot write: no space left")
+        return kept(self, job, place)
 
     with monkeypatch.context() as patch:
         patch.setattr(Trainings, "_kept", full)
         with pytest.raises(RunError, match="no space left"):
             nasight.find(few_digits, out=tmp_path / "a", **TINY)
-    assert not any(" judged=test " in key for key in Journal(tmp_path / "a"))
+    journal = Journal(tmp_path / "a")
+    assert "epochs 0" in journal  # the answer had begun
+    assert not any(" judged=test " in key for key in journal)
     resumed = nasight.resume_find(tmp_path / "a", data=few_digits)
     assert len(resumed.result["accuracies"]) == 3
 
@@ -340,7 +374,7 @@ def test_a_full_disk_is_no_failure_of_a_candidate_and_the_find_goes_on_later(
 def test_a_search_that_diverges_proposes_nothing_and_is_not_tried_again(
     few_digits: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    search, tried = Searches._found, list[str]()
+    search, kept, tried = Searches._found, Trainings._kept, list[str]()
 
     def diverging(self: Searches, request: SearchRequest) -> str:
         tried.append(Path(request.out).name)
@@ -348,8 +382,13 @@ def test_a_search_that_diverges_proposes_nothing_and_is_not_tried_again(
             raise SearchDiverged("the loss became nan")
         return search(self, request)
 
+    def stopped(self: Trainings, job: Job, place: str) -> tuple[torch.Tensor, float]:
+        if in_the_end(job):
+            raise RunError("stopped here")
+        return kept(self, job, place)
+
     monkeypatch.setattr(Searches, "_found", diverging)
-    monkeypatch.setattr(Trainings, "_kept", lambda self, job, place: (_ for _ in ()).throw(RunError("stopped here")))
+    monkeypatch.setattr(Trainings, "_kept", stopped)
     with pytest.raises(RunError, match="stopped here"):
         nasight.find(few_digits, out=tmp_path / "a", **TINY)
     assert tried == ["0-0", "0-1"]
@@ -482,7 +521,7 @@ def stage_of(folder: Path) -> str:
     for key, stage in passed:
         if any(" ".join(words[:-1]) == key and words[-1] == "0" for words in keys):
             return stage
-    return "start" if not trainings else "recipe" if trainings < GRID else "propose"
+    return "start" if not trainings else "propose" if (folder / "searches").exists() else "recipe"
 
 
 def test_a_kill_in_every_stage_leaves_the_answer_as_it_would_have_been(few_digits_file: Path, tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -7,16 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nasight.errors import RequestError
-from nasight.studies.finding import Plan, Speed, find, plan, read_budget, time_text
-from nasight.studies.finding._plan import GRID, SEEDS
+from nasight.studies.finding import Outcome, Plan, Recipe, Speed, find, plan, read_budget, time_text
+from nasight.studies.finding._plan import SEEDS
 from nasight.studies.finding._planning import (
     CHEAPER,
     FEWEST_EPOCHS,
     FEWEST_RACED,
+    JUDGING,
+    PER_TRAINING,
     SHARES,
     plan_of_trainings,
     taught_rows,
 )
+from nasight.studies.finding._recipe import choose_recipe
 
 SPEED = Speed(train=3e-4, search=6e-4, score=0.1)
 
@@ -144,11 +148,43 @@ def test_more_time_means_longer_trainings_first_and_more_candidates_then() -> No
 
 
 @pytest.mark.parametrize(("trainings", "epochs"), [(60, 8), (40, 3), (25, 1), (400, 30)])
-def test_a_plan_of_trainings_takes_no_more_than_it_has(trainings: int, epochs: int) -> None:
-    found = plan_of_trainings(trainings, rows=1_000, epochs=epochs)
-    assert GRID + 2 * SEEDS + int(SPEED.controls) * (len(found.rungs) + 1) + sum(found.places) <= trainings
+@pytest.mark.parametrize("changes", [False, True])
+def test_a_plan_of_trainings_takes_no_more_than_it_has(trainings: int, epochs: int, changes: bool) -> None:
+    found = plan_of_trainings(trainings, rows=1_000, epochs=epochs, changes=changes)
+    recipe, whole = asked_for(found)
+    assert found.recipe_whole == (whole > 0) == (changes and epochs > 1)
+    assert recipe + 2 * SEEDS + int(SPEED.controls) * (len(found.rungs) + 1) + sum(found.places) <= trainings
     with pytest.raises(RequestError, match="the least is"):
-        plan_of_trainings(12, rows=1_000, epochs=epochs)
+        plan_of_trainings(12, rows=1_000, epochs=epochs, changes=changes)
+
+
+def asked_for(found: Plan) -> tuple[int, int]:
+    """All trainings of a recipe that is chosen by this plan, and the whole ones among them."""
+    asked = list[bool]()
+
+    def train(recipes: Sequence[Recipe], whole: bool) -> list[Outcome | None]:
+        asked.extend(whole for _ in recipes)
+        return [Outcome(50.0) for _ in recipes]
+
+    choose_recipe(train, images=True, whole=found.recipe_whole)
+    return len(asked), sum(asked)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("seconds", [60.0, 300.0, 3_000.0])
+def test_a_plan_counts_the_trainings_that_choose_the_recipe(seconds: float, whole: bool) -> None:
+    found = plan(SPEED, seconds, workers=1, rows=5_000, classes=10, whole=whole)
+    all_of_them, long = asked_for(found)
+    judging = JUDGING * found.judge_share * 5_000
+
+    def took(epochs: int, rows: int) -> float:
+        return (epochs * rows + judging) * SPEED.train + PER_TRAINING
+
+    expected = long * took(found.rungs[-1], found.rows(-1))
+    expected += (all_of_them - long) * took(found.recipe_epochs, found.taught_by_recipe)
+    assert found.seconds["recipe"] == pytest.approx(expected)
+    # Whole ones are as long as those of the answer, or there are none.
+    assert not long or found.rungs[-1] == found.epochs
 
 
 def test_the_least_budget_counts_what_measuring_took() -> None:
@@ -178,12 +214,12 @@ def test_the_share_of_the_recipe_decides_how_long_its_trainings_are() -> None:
 
     few, usual = divided(0.01), divided(SHARES["recipe"])
     assert few.seconds["recipe"] < usual.seconds["recipe"]
-    assert (few.recipe_checked, usual.recipe_checked) == (False, True)
+    assert (few.recipe_whole, usual.recipe_whole) == (False, True)
     # Short trainings have a third of the epochs of the whole ones beside them; a ninth where there is no time.
     assert usual.recipe_epochs == round(usual.epochs / 3)
     assert few.recipe_epochs * (few.recipe_rows or 0) < usual.recipe_epochs * (usual.recipe_rows or 0)
     # Where there are no changes to compare, and time for it, all trainings of the recipe are whole.
-    assert not divided(0.5, changes=False).recipe_checked
+    assert not divided(0.5, changes=False).recipe_whole
     assert divided(0.5, changes=False).recipe_epochs == divided(0.5, changes=False).rungs[-1]
 
 

@@ -44,6 +44,10 @@ def _pace_key(leg: int, name: str) -> str:
     return f"pace {leg} {name}"
 
 
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:10]
+
+
 @dataclass(frozen=True)
 class LegResult:
     """What a leg leaves behind: its race, and its answer."""
@@ -159,15 +163,9 @@ class Leg:
         sizes = tuple(sorted(self.context.size.items())) if key == SPACE else ()
         plan = getattr(self, "plan", None)
         examples = None if plan is None else rows or plan.examples
-        place = None
         if key == BOOSTING:
             epochs = 1  # It has none: one training serves all rungs.
-        elif final or (rows is not None and self._is_long(architecture if key == SPACE else f"{key}:", epochs, rows)):
-            name = f"{self.number}-{key}-{sha256(architecture.encode()).hexdigest()[:10]}-{epochs}-{seed}"
-            # Trainings of a rung have its rows, and those of the recipe a rate of their own.
-            tried = "" if final else f"-{examples}-{recipe.lr:g}-{recipe.weight_decay:g}-{recipe.augmentation}"
-            place = str(self.context.folder.path / "trainings" / (name + tried.replace(" ", "-")))
-        return Request(
+        request = Request(
             architecture,
             key,
             epochs,
@@ -177,12 +175,23 @@ class Leg:
             validation="test" if final else JUDGE_SHARE if plan is None else plan.judge_share,
             size=sizes,
             batch_size=self.settings.batch_size,
-            place=place,
         )
+        name = architecture if key == SPACE else f"{key}:"
+        if key != BOOSTING and (final or (rows is not None and self._is_long(name, epochs, rows))):
+            return replace(request, place=self._place(request))
+        return request
+
+    def _place(self, request: Request) -> str:
+        """The folder of a training. In one leg those of the answer differ in network and seed alone."""
+        name = f"{self.number}-{request.space}-{_digest(request.architecture)}-{request.epochs}-{request.seed}"
+        tried = "" if request.final else f"-{_digest(request.key())}"
+        return str(self.context.folder.path / "trainings" / (name + tried))
 
     def _is_long(self, name: str, epochs: int, rows: int) -> bool:
-        """Whether a kill in such a training would cost much; only if some have shown how long they take."""
-        return bool(self.context.seen) and self._expected(self.passes(epochs, rows) * self.pace(name)) > KEPT_SECONDS
+        """Whether a kill in such a training would cost much; where nothing says how long it takes, it may."""
+        if not self.context.seen and self.budget.seconds is None:
+            return True
+        return self._expected(self.passes(epochs, rows) * self.pace(name)) > KEPT_SECONDS
 
     def pace(self, name: str) -> float:
         """How many times as long as one of the reference an epoch of a candidate takes; 1 where epochs count."""

@@ -88,7 +88,7 @@ class Plan:
     None: the one before the last, where there are several."""
     recipe_rows: int | None = None
     """Rows that the short trainings of the recipe learn from; None: those of a rung."""
-    recipe_checked: bool = False
+    recipe_whole: bool = False
     """Whether whole trainings compare random changes."""
     judge_share: float = JUDGE_SHARE
     """Of the training rows, those by which recipe and race are judged."""
@@ -120,7 +120,7 @@ class Plan:
     def recipe_text(self) -> str:
         """The trainings of the recipe in words."""
         text = rung_text(self.recipe_epochs, self.taught_by_recipe, max(self.rung_rows, default=0))
-        if not self.recipe_checked:
+        if not self.recipe_whole:
             return f"up to {GRID} trainings of the reference for {text}"
         return f"{CHANGES} trainings of the reference for {self.rung_text(-1)}, {sum(SHORT_STEPS)} for {text}"
 
@@ -135,7 +135,9 @@ class Plan:
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> Plan:
         tuples = {key: tuple(value.get(key, ())) for key in ("rungs", "places", "rung_rows")}
-        return cls(**{**value, **tuples})
+        # In a plan of an earlier version whole trainings had the last word where short ones preferred no changes.
+        known = {key: each for key, each in value.items() if key != "recipe_checked"}
+        return cls(**{**known, **tuples})
 
     def rung_text(self, rung: int) -> str:
         """The trainings of a rung in words."""

@@ -187,7 +187,8 @@ class _Planner:
         passes = 0.8 * propose / waves(searches, self.workers) / search
         search_epochs, search_rows = search_length(passes, examples, self.least_rows, beside=SEARCH_EPOCH / search)
         scored = max(0, min(1_000, int(0.2 * propose * self.workers / max(score, 1e-6))))
-        recipe, tuning, compared = self._recipe(usual[: kept[-1] + 1], self.shares["recipe"] * usable)
+        reached = kept[-1] == len(lengths) - 1
+        recipe, tuning, compared = self._recipe(usual[: kept[-1] + 1], self.shares["recipe"] * usable, whole=reached)
         answer = epochs * (examples * row + KEPT_EPOCH) + PER_TRAINING + self.testing
         expected = {
             **({"recipe": tuning} if self.answered is None else {}),
@@ -200,7 +201,7 @@ class _Planner:
         return Plan(
             examples, epochs, tuple(e for e, _ in raced), places, searches, search_epochs, scored, lengths[recipe][0],
             expected, tuple(r for _, r in raced), search_rows=search_rows, recipe_rows=lengths[recipe][1],
-            recipe_checked=compared, judge_share=judges, control_seeds=racing.control_seeds,
+            recipe_whole=compared, judge_share=judges, control_seeds=racing.control_seeds,
             whole=racing.whole,
         )  # fmt: skip
 
@@ -214,18 +215,19 @@ class _Planner:
         alone = replace(self, control_seeds=1)
         return alone if alone._places(costs[-1:], seconds)[0] >= FEWEST_RACED else replace(self, whole=False)
 
-    def _recipe(self, costs: Sequence[float], seconds: float) -> tuple[int, float, bool]:
+    def _recipe(self, costs: Sequence[float], seconds: float, *, whole: bool) -> tuple[int, float, bool]:
         """Which of the lengths the short trainings of the recipe have, what all of its trainings take, and whether
         whole ones compare random changes.
 
-        They do where they are longer, and do not take far more than the recipe should: `seconds`.
+        They do where the race has whole ones, these are longer than others, and they do not take far more than the
+        recipe should: `seconds`.
         """
-        whole = waves(CHANGES, self.workers) * costs[-1]
-        compared = self.changes and len(costs) > 1 and whole <= 2 * TOLERATED * seconds
-        short, whole = (SHORT_STEPS, whole) if compared else (GRID_STEPS, 0.0)
+        comparing = waves(CHANGES, self.workers) * costs[-1]
+        compared = self.changes and whole and len(costs) > 1 and comparing <= 2 * TOLERATED * seconds
+        short, comparing = (SHORT_STEPS, comparing) if compared else (GRID_STEPS, 0.0)
         after = sum(waves(n, self.workers) for n in short) + waves(GRID_RATES, self.workers) * self.own
-        rung = _recipe_rung(costs[:-1] if compared else costs, (TOLERATED * seconds - whole) / after)
-        return rung, after * costs[rung] + whole, compared
+        rung = _recipe_rung(costs[:-1] if compared else costs, (TOLERATED * seconds - comparing) / after)
+        return rung, after * costs[rung] + comparing, compared
 
     def _rung_seconds(self, rung: int, places: int, cost: float) -> float:
         """What a rung takes: so many candidates, and the controls beside them."""
@@ -403,5 +405,5 @@ def plan_of_trainings(
     judges = judge_share(rows, rows)
     return Plan(
         rows, epochs, rungs, places, FEWEST_SEARCHES, max(2, epochs), SCORED, short, judge_share=judges,
-        recipe_checked=compared,
+        recipe_whole=compared,
     )  # fmt: skip

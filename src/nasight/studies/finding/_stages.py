@@ -183,7 +183,7 @@ def _recipe(leg: Leg) -> tuple[Recipe, list[Tried]]:
         return _tuned(leg, SPACE, reference, recipes, whole=whole)
 
     asked = None if leg.settings.augment is None else (leg.settings.augment,)
-    return choose_recipe(train, images=_has_changes(leg), changes=asked, whole=leg.plan.recipe_checked)
+    return choose_recipe(train, images=_has_changes(leg), changes=asked, whole=leg.plan.recipe_whole)
 
 
 def _chooses_changes(leg: Leg) -> bool:

@@ -146,7 +146,7 @@ class Trainings:
                 job = self.job(request)
                 if request.space == BOOSTING:
                     return train_boosting(job, self.threads)
-                right = _train(Trainer(job)) if request.place is None else self._kept(job, request.place)
+                right, before = (_train(Trainer(job)), 0.0) if request.place is None else self._kept(job, request.place)
             except Diverged:
                 return None
             except RunError:
@@ -156,17 +156,24 @@ class Trainings:
                 if request.final:
                     raise
                 return None
-        return Outcome(100.0 * float(right.float().mean()), right.numpy(), time.perf_counter() - start)
+        # One that a kill cut off took longer than what was left of it.
+        seconds = max(time.perf_counter() - start, before)
+        return Outcome(100.0 * float(right.float().mean()), right.numpy(), seconds)
 
-    def _kept(self, job: Job, place: str) -> Tensor:
-        """The scores of the rows that judge a training with a folder of its own; a finished one is read."""
+    def _kept(self, job: Job, place: str) -> tuple[Tensor, float]:
+        """The scores of the rows that judge a training with a folder of its own, and the seconds of all its epochs.
+
+        A finished one is read.
+        """
         found = list[Tensor]()
-        run_job(job, place, threads=self.threads, judged_once=True, ended=lambda trainer: found.append(trainer.right()))
+        took = run_job(
+            job, place, threads=self.threads, judged_once=True, ended=lambda trainer: found.append(trainer.right())
+        ).seconds
         if found:
-            return found[0]
+            return found[0], took
         trainer = Trainer(job)
         trainer.network.load_state_dict(load_trained(place, space=job.space).state_dict())
-        return trainer.right()
+        return trainer.right(), took
 
 
 def read_architecture(space: Space, text: str) -> Architecture:
