@@ -25,7 +25,7 @@ from nasight.notes import progress
 
 KEYS = ("x", "y", "x_test", "y_test")
 OTHER_NAMES = {"x": "x_train", "y": "y_train"}
-"""As Keras names what it gives away; a file has one kind of names or the other."""
+"""Names in the files that Keras distributes; a file has one kind of names or the other."""
 MAPPED_BYTES = 16 << 20
 """Examples that take more than this are mapped; smaller ones are read whole, which is as fast."""
 BROKEN = (
