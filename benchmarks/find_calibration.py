@@ -16,6 +16,9 @@ random: the seeds of the find are judged by one, the further seeds by the other.
 two, from the variances that a find takes, should hold zero at least 95 times in 100; rather more, since both halves
 have rows added (Agresti and Min).
 
+All finds run first, and for these nothing else may run on the machine: seconds count. The further trainings have the
+epochs that the finds had, so other work beside them changes nothing but the time that they take.
+
 What is done is kept in find_calibration_rows.json.gz beside the result, so an interrupted benchmark resumes.
 """
 
@@ -25,17 +28,19 @@ import json
 import math
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy.stats import t
 
-from _shared import Flags, KeptRows, code_digest, mean_interval, save, states
+from _shared import Flags, KeptRows, code_digest, mean_interval, save, states, without_folders
 from nasight.compute import process_pool
 from nasight.data import Dataset, load
 from nasight.reproducible import generator_for
@@ -43,7 +48,6 @@ from nasight.spaces import PlainSpace
 from nasight.spaces import load as load_space
 from nasight.studies import find
 from nasight.studies.finding import (
-    Answer,
     Outcome,
     Recipe,
     Request,
@@ -61,12 +65,14 @@ QUICK = {"trainings": 26, "epochs": 1}
 SPACE = "convnet"
 UNNAMED = "nasbench201"
 """The space whose rows have no name of it: they were the first."""
+LONG = ("result", "right")
+"""What is kept of a find for its further trainings, and is in no result."""
 Sides = dict[str, list[Outcome]]
 
 
-def requests(answer: Answer, seeds: Sequence[int]) -> dict[str, list[Request]]:
+def requests(result: Mapping[str, Any], seeds: Sequence[int]) -> dict[str, list[Request]]:
     """The trainings that answered, of both sides, with these seeds."""
-    result, base = answer.result, dict(answer.baseline)
+    base = result["baseline"]
     key = "plain" if base["kind"] == "plain" else "space"
     asked = {}
     for name, side, space in (("winner", result, "space"), ("baseline", base, key)):
@@ -83,42 +89,62 @@ def requests(answer: Answer, seeds: Sequence[int]) -> dict[str, list[Request]]:
     return asked
 
 
-def further(answer: Answer, data: Dataset, number: int, workers: int) -> Sides:
+def further(result: Mapping[str, Any], data: Dataset, number: int, workers: int) -> Sides:
     """Outcomes of winner and baseline over further seeds, others for every find."""
-    first = FIRST_SEED + 1_000 * answer.result["seed"]
+    first = FIRST_SEED + 1_000 * result["seed"]
     seen: Sides = {}
     with shared(data) as mapped, process_pool(workers) as pool:
-        work = Trainings({"space": load_space(answer.result["space"]), "plain": PlainSpace()}, mapped)
-        for name, asked in requests(answer, range(first, first + number)).items():
+        work = Trainings({"space": load_space(result["space"]), "plain": PlainSpace()}, mapped)
+        for name, asked in requests(result, range(first, first + number)).items():
             seen[name] = list(pool.map(work, asked))
     # A seed that diverged on one side counts on neither.
     both = [all(o is not None for o in pair) for pair in zip(*seen.values(), strict=True)]
     return {name: list(compress(outcomes, both)) for name, outcomes in seen.items()}
 
 
-def one(place: Path, data: Dataset, given: Namespace, seed: int) -> dict[str, Any]:
-    """A find, and what further seeds say of its difference."""
+def found(place: Path, data: Dataset, given: Namespace, seed: int) -> dict[str, Any]:
+    """A find: all that is asked of it later."""
     how, code = QUICK if given.budget is None else {"budget": given.budget}, code_digest()
     where: dict[str, Any] = {"out": place / "find", "overwrite": True}
     answer = find(data, space=given.space, seed=seed, workers=given.workers, **where, **how)
     result = answer.result
-    row: dict[str, Any] = {
+    asked = requests(result, answer_seeds(seed, number=len(result["accuracies"])))
+    mine = {name: kept_outcomes(answer.path, [r.key() for r in of]) for name, of in asked.items()}
+    return {
         "seed": seed, "difference": result["difference"], "interval": list(answer.interval), "better": answer.better,
         "same": answer.architecture == answer.baseline["architecture"], "epochs": result["epochs"],
         "winner": result["architecture"], "baseline": result["baseline"]["architecture"],
         "accuracies": [result["accuracies"], result["baseline"]["accuracies"]], "seconds": result["seconds"],
-        "workers": given.workers, "code": code,
+        "workers": given.workers, "code": code, "result": without_folders(result),
+        "right": {name: [_packed(o) for o in outcomes] for name, outcomes in mine.items()},
     }  # fmt: skip
-    if not row["same"]:
-        asked = requests(answer, answer_seeds(seed, number=len(result["accuracies"])))
-        mine = {name: kept_outcomes(answer.path, [r.key() for r in of]) for name, of in asked.items()}
-        more = further(answer, data, given.further, given.workers)
-        row["shown"] = fmean(o.accuracy for o in more["winner"]) - fmean(o.accuracy for o in more["baseline"])
-        row["held"] = answer.interval[0] <= row["shown"] <= answer.interval[1]
-        row["further"] = {name: [o.accuracy for o in outcomes] for name, outcomes in more.items()}
-        row["held by seeds"] = by_seeds(row)
-        row["halves agree"] = halves_agree(mine, more, seed)
-    return row
+
+
+def judged(row: dict[str, Any], data: Dataset, given: Namespace) -> dict[str, Any]:
+    """What further seeds say of the difference that a find came to."""
+    mine = {
+        name: [Outcome(a, _unpacked(text)) for a, text in zip(accuracies, row["right"][name], strict=True)]
+        for name, accuracies in zip(("winner", "baseline"), row["accuracies"], strict=True)
+    }
+    more = further(row["result"], data, given.further, given.workers)
+    shown = fmean(o.accuracy for o in more["winner"]) - fmean(o.accuracy for o in more["baseline"])
+    low, high = row["interval"]
+    told = {
+        "shown": shown,
+        "held": low <= shown <= high,
+        "further": {name: [o.accuracy for o in outcomes] for name, outcomes in more.items()},
+    }
+    return row | told | {"held by seeds": by_seeds(row | told), "halves agree": halves_agree(mine, more, row["seed"])}
+
+
+def _packed(outcome: Outcome) -> str:
+    """Which test rows were right, one digit each."""
+    assert outcome.right is not None
+    return "".join("1" if right else "0" for right in outcome.right)
+
+
+def _unpacked(text: str) -> NDArray[np.bool_]:
+    return np.array([digit == "1" for digit in text])
 
 
 def by_seeds(row: dict[str, Any]) -> bool | None:
@@ -182,15 +208,24 @@ def main() -> None:
     data, rows = load("digits"), []
     kept = KeptRows(given.out.with_name("find_calibration_rows.json.gz"))
     named = "" if given.space == UNNAMED else f"{given.space}-"
-    for seed in range(given.seeds):
-        name = f"{named}{given.budget}-{given.further}-{given.workers}-{seed}"
+    names = [f"{named}{given.budget}-{given.further}-{given.workers}-{seed}" for seed in range(given.seeds)]
+    for seed, name in enumerate(names):
         if name not in kept.rows:
-            kept.put(name, one(given.work_folder / name, data, given, seed))
-        rows.append(kept.rows[name])
-        print(json.dumps({k: v for k, v in rows[-1].items() if k != "further"}), file=sys.stderr, flush=True)
+            kept.put(name, found(given.work_folder / name, data, given, seed))
+            print(_line(kept.rows[name]), file=sys.stderr, flush=True)
+    for name in names:
+        row = kept.rows[name]
+        if not row["same"] and "shown" not in row:
+            kept.put(name, judged(row, data, given))
+        rows.append({key: value for key, value in kept.rows[name].items() if key not in LONG})
+        print(_line(rows[-1]), file=sys.stderr, flush=True)
     text = table(rows)
     print(text)
     save(given, {"budget": given.budget, "further": given.further, "rows": rows}, table=text)
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    return json.dumps({key: value for key, value in row.items() if key not in (*LONG, "further")})
 
 
 if __name__ == "__main__":
