@@ -72,8 +72,8 @@ def train(
     preset: Annotated[
         str | None,
         option(
-            "tiny, small or paper (darts: imagenet and imagenet-darts too): "
-            "size, epochs and learning rates together (default: small; of a find its target, or its own size).",
+            "tiny, small or paper (darts: imagenet and imagenet-darts too): size, epochs and learning rates together "
+            "(default: small; of a find its target, or as the find trained it).",
             group=LENGTH,
         ),
     ] = None,

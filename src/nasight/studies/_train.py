@@ -135,7 +135,8 @@ def trainable(
     data : the run's by default, without a run digits; see `nasight.data.load`.
     out : where trainings go. By default RUN/train, and a folder of their own in there where the data is not the run's.
     data_folder : the folder of the data sets that have names.
-    preset : "small" by default; of a find its target, or its own size. With "paper" a search, or a published cell by
+    preset : "small" by default; of a find its target, or what the find itself did: its size, its recipe, and as many
+        epochs as the longest training of this architecture had there. With "paper" a search, or a published cell by
         its name, comes with what the publication of its method trains otherwise.
     label, task : of `data`, where it is a table.
     resolution, fit, strict : as in `nasight.data.load`; by default images are read as the preset was published, or as
@@ -213,17 +214,35 @@ def _from_find(
     if space.reference not in space and text == space.format(space.reference):
         # It has an option that was not searched; the space with its own options has it.
         space = _space(named, {})
-    # Which random changes of images help was measured; rates belong to a size and a length.
+    target = result["target"]
+    # Which random changes of images help was measured. Rates belong to a size and a length: those of the find go with
+    # its own size, those of a preset or a target with theirs.
     changes = str(result["recipe"]["augmentation"])
     own: dict[str, Any] = {"augment": False if changes == "none" else changes.replace(" and ", ",")}
-    target = result["target"]
+    if settings.get("class_weights") is not None:
+        own["class_weights"] = settings["class_weights"]
     if preset is None and target["preset"] is None:
-        own["size"] = target["size"]
+        own |= _as_in(answer, text)
     preset = preset or target["preset"] or "small"
     dataset = request.load_again(answer.folder, str(settings["data"]), space, preset)
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     place = Path(out) if out else _place(path / "train" / digest, answer.folder, dataset)
     return Trainable(_sendable(named, space), text, with_test_part(dataset), place, own, preset)
+
+
+def _as_in(answer: Answer, text: str) -> dict[str, Any]:
+    """How a find trained one of its architectures: size, rates, and as many epochs as its longest training had."""
+    result, base = answer.result, answer.baseline
+    epochs = {point.architecture: point.epochs for point in answer.front}
+    # Finds of before kept the epochs of both sides once.
+    epochs |= {base["architecture"]: base.get("epochs", result["epochs"]), answer.architecture: result["epochs"]}
+    return {
+        "size": result["target"]["size"],
+        "lr": result["recipe"]["lr"],
+        "weight_decay": result["recipe"]["weight_decay"],
+        "batch_size": answer.folder.about["settings"]["batch_size"],
+        "epochs": epochs[text],
+    }
 
 
 def _space(name: str, options: Mapping[str, Any]) -> Space:
