@@ -35,9 +35,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.stats import t
 
 from _shared import Flags, KeptRows, code_digest, mean_interval, save, states, without_folders
@@ -55,6 +53,8 @@ from nasight.studies.finding import (
     answer_seeds,
     difference,
     kept_outcomes,
+    outcome_from_json,
+    outcome_to_json,
     shared,
     variances,
 )
@@ -65,7 +65,7 @@ QUICK = {"trainings": 26, "epochs": 1}
 SPACE = "convnet"
 UNNAMED = "nasbench201"
 """The space whose rows have no name of it: they were the first."""
-LONG = ("result", "right")
+LONG = ("result", "outcomes")
 """What is kept of a find for its further trainings, and is in no result."""
 Sides = dict[str, list[Outcome]]
 
@@ -116,16 +116,13 @@ def found(place: Path, data: Dataset, given: Namespace, seed: int) -> dict[str, 
         "winner": result["architecture"], "baseline": result["baseline"]["architecture"],
         "accuracies": [result["accuracies"], result["baseline"]["accuracies"]], "seconds": result["seconds"],
         "workers": given.workers, "code": code, "result": without_folders(result),
-        "right": {name: [_packed(o) for o in outcomes] for name, outcomes in mine.items()},
+        "outcomes": {name: list(map(outcome_to_json, outcomes)) for name, outcomes in mine.items()},
     }  # fmt: skip
 
 
 def judged(row: dict[str, Any], data: Dataset, given: Namespace) -> dict[str, Any]:
     """What further seeds say of the difference that a find came to."""
-    mine = {
-        name: [Outcome(a, _unpacked(text)) for a, text in zip(accuracies, row["right"][name], strict=True)]
-        for name, accuracies in zip(("winner", "baseline"), row["accuracies"], strict=True)
-    }
+    mine = {name: [o for o in map(outcome_from_json, of) if o is not None] for name, of in row["outcomes"].items()}
     more = further(row["result"], data, given.further, given.workers)
     shown = fmean(o.accuracy for o in more["winner"]) - fmean(o.accuracy for o in more["baseline"])
     low, high = row["interval"]
@@ -135,16 +132,6 @@ def judged(row: dict[str, Any], data: Dataset, given: Namespace) -> dict[str, An
         "further": {name: [o.accuracy for o in outcomes] for name, outcomes in more.items()},
     }
     return row | told | {"held by seeds": by_seeds(row | told), "halves agree": halves_agree(mine, more, row["seed"])}
-
-
-def _packed(outcome: Outcome) -> str:
-    """Which test rows were right, one digit each."""
-    assert outcome.right is not None
-    return "".join("1" if right else "0" for right in outcome.right)
-
-
-def _unpacked(text: str) -> NDArray[np.bool_]:
-    return np.array([digit == "1" for digit in text])
 
 
 def by_seeds(row: dict[str, Any]) -> bool | None:

@@ -14,8 +14,9 @@ from nasight.studies.finding._budget import Budget
 from nasight.studies.finding._capacity import affordable, room
 from nasight.studies.finding._journal import Journal
 from nasight.studies.finding._leg import Leg
+from nasight.studies.finding._lengths import waves
 from nasight.studies.finding._plan import CHANGES, GRID_STEPS, SHORT_STEPS
-from nasight.studies.finding._planning import FEWEST_PLACES, FRONT_PLACES, SHARES, waves
+from nasight.studies.finding._planning import FEWEST_PLACES, FRONT_PLACES, SHARES
 from nasight.studies.finding._proposals import WHOLE_MUTATED
 from nasight.studies.finding._stages import TURNS
 from nasight.studies.finding._work import Recipe, Request

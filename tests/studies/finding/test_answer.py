@@ -6,7 +6,7 @@ import pytest
 from nasight.data import Units
 from nasight.errors import RequestError
 from nasight.studies.finding import Answer, Outcome, Point, difference
-from nasight.studies.finding._answer import front
+from nasight.studies.finding._front import front
 from nasight.studies.finding._race import Candidate
 from nasight.studies.finding._result import Sides, rows_vary, sentence
 

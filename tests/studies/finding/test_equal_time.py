@@ -29,8 +29,9 @@ from nasight.studies.finding._answering import Lengths, makespan
 from nasight.studies.finding._finder import add_budget
 from nasight.studies.finding._journal import Journal
 from nasight.studies.finding._leg import Leg, LegResult
+from nasight.studies.finding._lengths import SLACK
 from nasight.studies.finding._names import split_name
-from nasight.studies.finding._planning import ANSWERED, FEWEST_RACED, JUDGING, KEPT_EPOCH, SHARES, SLACK, TooSmall
+from nasight.studies.finding._planning import ANSWERED, FEWEST_RACED, JUDGING, KEPT_EPOCH, SHARES, TooSmall
 
 TESTS = 500
 TRAINING = re.compile(r"training space (\S+) epochs=(\d+) seed=(\d+) .*rows=(\d+) judged=(\S+) ")

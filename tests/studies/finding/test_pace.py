@@ -12,7 +12,8 @@ from nasight.architecture import Architecture
 from nasight.spaces import Choice, ModuleSpace, load
 from nasight.studies.finding import Candidate, Race, Speed
 from nasight.studies.finding._capacity import spare
-from nasight.studies.finding._planning import FEWEST_PLACES, FRONT_PLACES, PER_TRAINING, SHARES
+from nasight.studies.finding._lengths import PER_TRAINING
+from nasight.studies.finding._planning import FEWEST_PLACES, FRONT_PLACES, SHARES
 from nasight.studies.finding._proposers import largest
 
 

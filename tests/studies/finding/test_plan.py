@@ -9,17 +9,9 @@ from hypothesis import strategies as st
 
 from nasight.errors import RequestError
 from nasight.studies.finding import Outcome, Plan, Recipe, Speed, find, plan, read_budget, time_text
+from nasight.studies.finding._lengths import CHEAPER, FEWEST_EPOCHS, PER_TRAINING, taught_rows
 from nasight.studies.finding._plan import SEEDS
-from nasight.studies.finding._planning import (
-    CHEAPER,
-    FEWEST_EPOCHS,
-    FEWEST_RACED,
-    JUDGING,
-    PER_TRAINING,
-    SHARES,
-    plan_of_trainings,
-    taught_rows,
-)
+from nasight.studies.finding._planning import FEWEST_RACED, JUDGING, SHARES, plan_of_trainings
 from nasight.studies.finding._recipe import choose_recipe
 
 SPEED = Speed(train=3e-4, search=6e-4, score=0.1)

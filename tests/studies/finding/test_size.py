@@ -13,11 +13,12 @@ from command import run
 from nasight.data import Dataset
 from nasight.errors import RequestError
 from nasight.spaces import load
-from nasight.studies import Answer, trainable
-from nasight.studies.finding import Candidate, Entry, Outcome, Race
+from nasight.studies import Answer, train_found, trainable
+from nasight.studies.finding import Candidate, Entry, Outcome, Race, answer_seeds
 from nasight.studies.finding._journal import Journal
+from nasight.studies.finding._lengths import LEAST_SEARCH, search_length, training_seconds
 from nasight.studies.finding._plan import Speed
-from nasight.studies.finding._planning import LEAST_SEARCH, SHARES, plan, search_length, training_seconds
+from nasight.studies.finding._planning import SHARES, plan
 from nasight.studies.finding._settings import FindSettings, read_shares
 from nasight.studies.finding._size import ENOUGH, Size, choose_size
 
@@ -175,13 +176,21 @@ def test_limits_are_for_the_front_of_a_find(answer: Answer) -> None:
 
 
 @pytest.mark.slow
-def test_without_a_target_a_find_is_trained_at_its_own_size(few_digits: Dataset, tmp_path: Path) -> None:
+def test_without_a_target_a_find_is_trained_as_it_was_in_the_find(few_digits: Dataset, tmp_path: Path) -> None:
     torch.set_num_threads(1)
-    found = nasight.find(few_digits, space="nasbench201", out=tmp_path / "a", **SHORT)
+    how = SHORT | {"class_weights": "balanced"}
+    found = nasight.find(few_digits, space="convnet", augment="shift", out=tmp_path / "a", **how)
     what = trainable(found.path, data=few_digits)
-    assert dict(what.settings["size"]) == TINY
-    assert what.preset == "small"
+    assert dict(what.settings["size"]) == found.result["target"]["size"] == {"channels": 32}
+    assert (what.preset, what.settings["class_weights"]) == ("small", "balanced")
     assert "says" not in found.result["target"]
+    # The same seeds come to the same accuracies; with a preset of one's own, rates and epochs are those of the preset.
+    again = train_found(what, seeds=answer_seeds(found.result["seed"]), workers=1, threads=1)
+    side = found.result if what.arch == found.architecture else found.baseline
+    assert list(again.accuracy) == pytest.approx(side["accuracies"], abs=1e-4)
+    assert set(trainable(found.path, data=few_digits, preset="tiny").settings) == {"augment", "class_weights"}
+    smallest = min(found.front, key=lambda point: point.parameters)
+    assert trainable(found.path, data=few_digits, max_params=smallest.parameters).settings["epochs"] == smallest.epochs
 
 
 def test_a_journal_that_kept_the_epochs_of_its_searches_alone_can_be_read(tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
 """Find: proposals, a race of real trainings, and an answer with a baseline beside it."""
 
-from nasight.studies.finding._answer import Answer, Difference, Point, best_point, difference, variances
+from nasight.studies.finding._answer import Answer
 from nasight.studies.finding._answering import answer_seeds
 from nasight.studies.finding._budget import Budget, read_budget, time_text
+from nasight.studies.finding._difference import Difference, difference, variances
 from nasight.studies.finding._find import find, resume_find
-from nasight.studies.finding._journal import kept_outcomes
+from nasight.studies.finding._front import Point, best_point
+from nasight.studies.finding._journal import kept_outcomes, outcome_from_json, outcome_to_json
 from nasight.studies.finding._pace import PaceProbe, paced_epochs
 from nasight.studies.finding._page import find_page
 from nasight.studies.finding._plan import Plan, Speed
@@ -42,6 +44,8 @@ __all__ = [
     "find_page",
     "find_plan",
     "kept_outcomes",
+    "outcome_from_json",
+    "outcome_to_json",
     "paced_epochs",
     "plan",
     "read_budget",

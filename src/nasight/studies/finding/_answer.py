@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
 import numpy as np
-from scipy import stats
 from torch import nn
 
 from nasight.data import Units
@@ -21,8 +18,8 @@ from nasight.runs import RunFolder
 from nasight.spaces import Space
 from nasight.studies._model import Model
 from nasight.studies._model_folder import load_model
+from nasight.studies.finding._front import Point, best_point, with_fastest
 from nasight.studies.finding._names import FIRST_OPTIONS, OWN, PLAIN, REFERENCE, STAND_IN
-from nasight.studies.finding._race import Outcome, rank_sums
 from nasight.studies.finding._settings import is_own
 from nasight.studies.finding._work import BOOSTING
 
@@ -30,140 +27,6 @@ NOT_SEARCHED = (PLAIN, OWN, BOOSTING)
 """Who proposed what is of no searched space."""
 SLOWER = 1.25
 """From so many times the seconds of the baseline's training on, the winner's is called slower."""
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Winner less baseline, in points, with an interval of this level."""
-
-    mean: float
-    low: float
-    high: float
-    level: float
-
-    @property
-    def better(self) -> bool | None:
-        """True or False where the interval says so, None where it holds zero."""
-        return True if self.low > 0 else False if self.high < 0 else None
-
-    def within(self, most: float) -> Difference:
-        """The same with an interval that reaches no further than `most` to either side: more is not possible.
-
-        >>> Difference(-37.7, -112.1, 36.8, 0.95).within(100.0)
-        Difference(mean=-37.7, low=-100.0, high=36.8, level=0.95)
-        """
-        return replace(self, low=max(self.low, -most), high=min(self.high, most))
-
-
-def difference(winner: Sequence[Outcome], baseline: Sequence[Outcome], level: float = 0.95) -> Difference:
-    """The difference of two architectures that were trained with the same seeds and judged by the same rows.
-
-    Two things vary: the seed, over which the trainings are paired, and which rows happened to judge. Their variances
-    add; the degrees of freedom are Welch's and Satterthwaite's. Where rows are right or wrong, one for either side is
-    added to their variance (Agresti and Min 2005): few rows would underestimate it.
-
-    >>> right = np.array([True] * 900 + [False] * 100)
-    >>> a = [Outcome(90.0, right), Outcome(91.0, right), Outcome(92.0, right)]
-    >>> b = [Outcome(80.0, right), Outcome(80.0, right), Outcome(80.0, right)]
-    >>> found = difference(a, b)
-    >>> round(found.mean, 2), round(found.low, 2), round(found.high, 2), found.better
-    (11.0, 8.69, 13.31, True)
-    """
-    parts = variances(winner, baseline)
-    variance = sum(v for v, _ in parts)
-    mean = float(np.mean([a.accuracy - b.accuracy for a, b in zip(winner, baseline, strict=True)]))
-    if variance == 0:
-        return Difference(mean, mean, mean, level)
-    freedom = variance**2 / sum(v**2 / k for v, k in parts)
-    reach = float(stats.t.ppf(0.5 + level / 2, freedom)) * math.sqrt(variance)
-    return Difference(mean, mean - reach, mean + reach, level)
-
-
-def variances(winner: Sequence[Outcome], baseline: Sequence[Outcome]) -> list[tuple[float, int]]:
-    """What makes a difference uncertain: the variance of its mean over seeds, and over rows where they are known; each
-    with its degrees of freedom.
-    """
-    if len(winner) != len(baseline) or len(winner) < 2:
-        raise RequestError(f"a difference needs the same two or more seeds on both sides, got {len(winner)}")
-    pairs = np.array([a.accuracy - b.accuracy for a, b in zip(winner, baseline, strict=True)])
-    parts = [(float(pairs.var(ddof=1)) / len(pairs), len(pairs) - 1)]
-    rights = [[o.right for o in side if o.right is not None] for side in (winner, baseline)]
-    if all(len(side) == len(winner) for side in rights):
-        a, b = (np.mean(np.stack(side), axis=0) for side in rights)
-        apart = a - b
-        if all(right.dtype == bool for side in rights for right in side):
-            apart = np.concatenate([apart, [1.0, -1.0]])
-        if len(apart) > 1:
-            parts.append((1e4 * float(apart.var(ddof=1)) / len(apart), len(apart) - 1))
-    return parts
-
-
-@dataclass(frozen=True)
-class Point:
-    """A raced architecture: what it costs, and the accuracy it would have at the target."""
-
-    architecture: str
-    parameters: int
-    latency: float | None
-    accuracy: float
-    epochs: int
-    """Of the longest training it had."""
-    proposed_by: str
-    best: bool = False
-    """Whether no other point is at least as good and smaller."""
-    multiply_adds: int | None = None
-    """Per example; None: unknown."""
-    estimated: bool = False
-    """Whether its longest training was not of the target's length, so that the accuracy is what others gained."""
-    best_latency: bool = False
-    """Whether its latency is known, and no other point is at least as good and faster."""
-
-
-def front(points: Sequence[Point]) -> list[Point]:
-    """The points from small to large, those on the fronts of parameters and of latency marked."""
-    ordered = sorted(points, key=lambda p: (p.parameters, -p.accuracy, p.architecture))
-    small = _undominated((p.parameters, p) for p in ordered)
-    return with_fastest([replace(p, best=p.architecture in small) for p in ordered])
-
-
-def with_fastest(points: Sequence[Point]) -> list[Point]:
-    """The points in their order, those on the front of latency marked."""
-    fast = _undominated((p.latency, p) for p in points if p.latency is not None)
-    return [replace(p, best_latency=p.architecture in fast) for p in points]
-
-
-def _undominated(costs: Iterable[tuple[float, Point]]) -> set[str]:
-    """The architectures of points, each with its cost, to which no other is at least as good and costs less."""
-    found, most = set[str](), -math.inf
-    for _, point in sorted(costs, key=lambda of: (of[0], -of[1].accuracy, of[1].architecture)):
-        if point.accuracy > most:
-            found.add(point.architecture)
-            most = point.accuracy
-    return found
-
-
-def carried_on(points: Sequence[Point], earlier: Sequence[Point]) -> list[Point]:
-    """The points of a race, and those of an earlier one that are not in it, with what the points of both gained.
-
-    >>> before = [Point("a", 10, None, 80.0, 3, "chance"), Point("b", 20, None, 70.0, 3, "chance")]
-    >>> [(p.architecture, p.accuracy, p.estimated)
-    ...  for p in carried_on([Point("b", 20, None, 75.0, 9, "chance")], before)]
-    [('b', 75.0, False), ('a', 85.0, True)]
-    """
-    now, then = {p.architecture: p for p in points}, {p.architecture: p for p in earlier}
-    gains = [now[name].accuracy - then[name].accuracy for name in now if name in then]
-    if not gains:
-        return list(points)
-    gain = math.fsum(gains) / len(gains)
-    left = [replace(p, accuracy=p.accuracy + gain, estimated=True) for name, p in then.items() if name not in now]
-    return [*points, *left]
-
-
-def best_point(points: Sequence[Point], *, by_size: bool) -> Point:
-    """The most accurate point, or, where size counts as much, the one with the largest sum of both ranks."""
-    accuracies = [p.accuracy for p in points]
-    merits = rank_sums(accuracies, [p.parameters for p in points]) if by_size else accuracies
-    return max(zip(merits, points, strict=True), key=lambda of: (of[0], of[1].accuracy, -of[1].parameters))[1]
 
 
 def figures_network(result: Mapping[str, Any]) -> str:

@@ -11,10 +11,11 @@ from typing import Any
 
 from nasight.errors import RunError
 from nasight.studies.finding._leg import Leg, leg_seed
+from nasight.studies.finding._lengths import MOST_EPOCHS
 from nasight.studies.finding._names import OWN, SPACE, is_searched, split_name
 from nasight.studies.finding._pace import paced_epochs
 from nasight.studies.finding._plan import SEEDS
-from nasight.studies.finding._planning import ANSWERED, JUDGING, KEPT_EPOCH, MOST_EPOCHS
+from nasight.studies.finding._planning import ANSWERED, JUDGING, KEPT_EPOCH
 from nasight.studies.finding._race import Outcome, Race
 from nasight.studies.finding._result import Sides, result_of
 from nasight.studies.finding._settings import is_own

@@ -5,15 +5,8 @@ from __future__ import annotations
 import math
 
 from nasight.studies.finding._leg import Leg
-from nasight.studies.finding._planning import (
-    FEWEST_EPOCHS,
-    FEWEST_PLACES,
-    FRONT_PLACES,
-    MOST_PLACES,
-    NARROWING,
-    rung_share,
-    waves,
-)
+from nasight.studies.finding._lengths import FEWEST_EPOCHS, NARROWING, rung_share, waves
+from nasight.studies.finding._planning import FEWEST_PLACES, FRONT_PLACES, MOST_PLACES
 from nasight.studies.finding._race import Race
 
 RESERVE = 1.2

@@ -16,15 +16,11 @@ from nasight.reproducible import generator_for
 from nasight.searching import Latency
 from nasight.studies.finding._budget import Budget
 from nasight.studies.finding._context import Context
+from nasight.studies.finding._lengths import PER_TRAINING, SLACK, taught_rows
 from nasight.studies.finding._names import OWN, PLAIN, SPACE, split_name
 from nasight.studies.finding._pace import TIMED, PaceProbe, paced_epochs
 from nasight.studies.finding._plan import JUDGE_SHARE, Plan, Speed
-from nasight.studies.finding._planning import (
-    JUDGING,
-    PER_TRAINING,
-    SLACK,
-    taught_rows,
-)
+from nasight.studies.finding._planning import JUDGING
 from nasight.studies.finding._proposers import Proposal, at_random, in_turn
 from nasight.studies.finding._race import Candidate, Race
 from nasight.studies.finding._recipe import Tried

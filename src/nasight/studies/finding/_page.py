@@ -13,7 +13,6 @@ from nasight.errors import RequestError
 from nasight.report import SECTIONS, page
 from nasight.report.finding import (
     FIND_SECTIONS,
-    CostValues,
     FindRaceValues,
     FoundValues,
     FrontPoint,
@@ -24,30 +23,22 @@ from nasight.report.finding import (
     RacedCandidate,
     RecipeValues,
     RungAgreement,
-    Stage,
     TrainedSide,
     TriedRecipe,
     UntriedValues,
     proposer_words,
 )
-from nasight.report.sections import ReproduceValues
-from nasight.spaces import Space, search_options
-from nasight.spaces import names as space_names
+from nasight.spaces import Space
 from nasight.studies._deepen import kept
 from nasight.studies._report import NAME, write_page
+from nasight.studies.finding._again import reproduce_values
 from nasight.studies.finding._answer import Answer
 from nasight.studies.finding._budget import time_text
-from nasight.studies.finding._plan import Plan, rung_text
+from nasight.studies.finding._cost import cost_values
+from nasight.studies.finding._plan import rung_text
 from nasight.studies.finding._race import Agreement, agreement
 from nasight.studies.finding._read import FinishedFind, verdicts
-from nasight.studies.finding._used import STAGES, used_seconds
 from nasight.studies.finding._work import BOOSTING
-
-ASKED = (
-    "space", "method", "baseline", "target", "shares", "max_params", "max_latency", "epochs", "seed", "level",
-    "workers", "device", "precision", "class_weights", "augment",
-)  # fmt: skip
-"""Settings that `find` takes by their names, besides the budget."""
 
 
 def find_page(answer: Answer | str | Path, *, space: Space | None = None, out: str | Path | None = None) -> Path:
@@ -64,7 +55,7 @@ def find_page(answer: Answer | str | Path, *, space: Space | None = None, out: s
     try:
         find = FinishedFind(answer, space)
         sections = [(section, GATHER[name](find)) for name, section in FIND_SECTIONS.items()]
-        sections.append((SECTIONS["reproduce"], _reproduce(find)))
+        sections.append((SECTIONS["reproduce"], reproduce_values(find)))
     except RequestError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -289,117 +280,6 @@ def _untried(find: FinishedFind) -> UntriedValues:
     )
 
 
-def _cost(find: FinishedFind) -> CostValues | None:
-    plan = find.plan
-    if plan is None:
-        return None
-    used = used_seconds(find.journal.path, find.leg, _tuned(find))
-    names, work = {"recipe": "start and recipe", "propose": "proposals"}, _work(find, plan)
-    stages = [
-        Stage(names.get(stage, stage), work[stage], _time(plan.seconds.get(stage)), _time(used.get(stage)))
-        for stage in STAGES
-    ]
-    return CostValues(
-        stages, time_text(find.result["seconds"]), find.budget, find.settings["workers"], find.result["legs"]
-    )
-
-
-def _work(find: FinishedFind, plan: Plan) -> dict[str, str]:
-    """What was done in each stage, and where that is not so, what was planned."""
-    result, recipes = find.result, _tuned(find)
-    trained = [sum(c.accuracies[rung] is not None for c in find.rivals) for rung in range(len(find.rungs))]
-    rungs = [
-        f"{_of(trained[rung], places) if rung < len(trained) else places} candidates for {find.rung_text(rung)}"
-        for rung, places in enumerate(plan.places)
-    ]
-    run, missed = ", ".join(rungs[: len(trained)]), ", ".join(rungs[len(trained) :])
-    sides = "the baseline" if find.same else "winner and baseline"
-    answered = f"{_of(result['epochs'], plan.epochs)} epochs"
-    if find.equal_time:
-        epochs = result["baseline"]["epochs"]
-        both = "" if find.same or epochs is None else f" and {epochs}"
-        answered = f"{result['epochs']}{both} epochs (planned: {plan.epochs} of the reference)"
-    return {
-        "recipe": f"{recipes} trainings of {_lengths(find, plan)} epochs" if recipes else "kept from an earlier leg",
-        "propose": f"{plan.searches} searches of {plan.search_text}, {plan.scored} architectures scored",
-        "race": f"{run}, with {len(find.candidates) - len(find.rivals)} controls"
-        + (f"; planned and not reached: {missed}" if missed else ""),
-        "answer": f"{sides}, {len(result['accuracies'])} seeds of {answered}",
-    }
-
-
-def _lengths(find: FinishedFind, plan: Plan) -> str:
-    """The epochs of the trainings by which the recipe was chosen.
-
-    Those of an earlier version do not say them.
-    """
-    return " or ".join(map(str, sorted({row.get("epochs", plan.recipe_epochs) for row in find.result["recipes"]})))
-
-
-def _tuned(find: FinishedFind) -> int:
-    """Trainings by which the recipe of this leg was chosen."""
-    own = find.result.get("own_rates", []) if find.leg == 0 else []
-    return len(find.result["recipes"]) + len(own)
-
-
-def _of(done: int, planned: int) -> str:
-    return str(done) if done == planned else f"{done} (planned: {planned})"
-
-
-def _time(seconds: float | None) -> str:
-    return "" if seconds is None else time_text(seconds)
-
-
-def _reproduce(find: FinishedFind) -> ReproduceValues:
-    about = find.answer.folder.about
-    return ReproduceValues(
-        command=_call(find),
-        seed=find.settings["seed"],
-        versions={**about["versions"], "created": about["created"]},
-        data=about["data"]["name"],
-        inputs=about["data"]["inputs"],
-        classes=about["data"]["classes"],
-        noun=Units.of(find.result).noun,
-        fingerprint=about["data"]["fingerprint"],
-        settings=find.settings,
-    )
-
-
-def _call(find: FinishedFind) -> str:
-    """The Python that makes a find again; what only the user has is YOURS."""
-    first = find.budgets[0] if find.budgets else {}
-    given = {"budget": first.get("seconds"), "trainings": first.get("trainings")}
-    given |= {key: find.settings.get(key) for key in ASKED} | {"out": str(find.path)}
-    words = {key: repr(value) for key, value in given.items() if value is not None and value != {}}
-    words |= {name: _own_part(value) for name, value in (find.answer.folder.about.get("own") or {}).items()}
-    if find.settings["baseline"] == "given":
-        words["baseline"] = "YOURS"
-    words["space"] = _space_text(find.settings)
-    lines = [f"nasight.find({find.settings['data']!r}, {', '.join(f'{k}={text}' for k, text in words.items())})"]
-    lines += [f"nasight.resume_find({str(find.path)!r}, {_more(budget)})" for budget in find.budgets[1:]]
-    return "\n".join(["import nasight", *lines])
-
-
-def _own_part(name: str) -> str:
-    """A loss, metric, optimizer or augmentation: a name such as "balanced accuracy", or a function of the user's."""
-    return "YOURS" if "." in name else repr(name)
-
-
-def _space_text(settings: Mapping[str, Any]) -> str:
-    name, options = settings["space"], settings["space_options"]
-    if name == "module":
-        return "YOURS"
-    if name not in space_names() or options == search_options(name):
-        return repr(name)
-    words = [repr(name), *(f"{key}={value!r}" for key, value in options.items())]
-    return f"nasight.spaces.load({', '.join(words)})"
-
-
-def _more(budget: Mapping[str, Any]) -> str:
-    seconds, trainings = budget["seconds"], budget["trainings"]
-    return f"trainings={trainings}" if seconds is None else f"budget='+{seconds:g}s'"
-
-
 GATHER: Mapping[str, Callable[[FinishedFind], Any | None]] = {
     "answer": _answer,
     "race": _race,
@@ -407,6 +287,6 @@ GATHER: Mapping[str, Callable[[FinishedFind], Any | None]] = {
     "proposals": _proposals,
     "recipe": _recipe,
     "untried": _untried,
-    "cost": _cost,
+    "cost": cost_values,
 }
 """Section -> what gathers its values."""

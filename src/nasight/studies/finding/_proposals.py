@@ -18,9 +18,10 @@ from nasight.searching import Run, method_row
 from nasight.studies._explain import explain
 from nasight.studies.finding._capacity import affordable
 from nasight.studies.finding._leg import Leg, LegResult
+from nasight.studies.finding._lengths import least_rows, search_length
 from nasight.studies.finding._names import SPACE
 from nasight.studies.finding._plan import rung_text
-from nasight.studies.finding._planning import FEWEST_PLACES, SEARCH_EPOCH, least_rows, search_length
+from nasight.studies.finding._planning import FEWEST_PLACES, SEARCH_EPOCH
 from nasight.studies.finding._proposers import (
     EARLIER,
     Proposal,

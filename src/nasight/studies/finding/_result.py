@@ -13,19 +13,13 @@ import numpy as np
 
 from nasight.data import Units
 from nasight.runs import RunFolder
-from nasight.studies.finding._answer import (
-    Difference,
-    Point,
-    baseline_words,
-    carried_on,
-    difference,
-    figures_network,
-    front,
-)
+from nasight.studies.finding._answer import baseline_words, figures_network
+from nasight.studies.finding._difference import Difference, difference
+from nasight.studies.finding._front import Point, carried_on, front
 from nasight.studies.finding._leg import Leg
+from nasight.studies.finding._lengths import taught_rows
 from nasight.studies.finding._names import OWN, is_searched, shown, split_name
 from nasight.studies.finding._plan import rung_text
-from nasight.studies.finding._planning import taught_rows
 from nasight.studies.finding._race import Agreement, Candidate, Outcome, Race
 from nasight.studies.finding._shallow import shallow_winner
 from nasight.studies.finding._work import BOOSTING, Request

@@ -16,8 +16,8 @@ from nasight.kernels import score
 from nasight.reproducible import torch_threads
 from nasight.searching import method_row
 from nasight.spaces import Space
+from nasight.studies.finding._lengths import PER_TRAINING
 from nasight.studies.finding._plan import Speed
-from nasight.studies.finding._planning import PER_TRAINING
 from nasight.studies.finding._work import Request, Trainings, read_architecture, rows_of
 from nasight.training import Trainer
 

@@ -12,6 +12,7 @@ from nasight.searching import Latency
 from nasight.studies.finding._answering import answer
 from nasight.studies.finding._capacity import affordable, room, spare
 from nasight.studies.finding._leg import Leg, LegResult
+from nasight.studies.finding._lengths import FEWEST_EPOCHS, MOST_EPOCHS, training_seconds
 from nasight.studies.finding._names import (
     FIRST_OPTIONS,
     OWN,
@@ -26,16 +27,7 @@ from nasight.studies.finding._names import (
 )
 from nasight.studies.finding._pace import paced_epochs
 from nasight.studies.finding._plan import GRID, GRID_RATES, Plan, Speed
-from nasight.studies.finding._planning import (
-    FEWEST_EPOCHS,
-    FEWEST_PLACES,
-    FRONT_PLACES,
-    MOST_EPOCHS,
-    control_seeds,
-    plan,
-    plan_of_trainings,
-    training_seconds,
-)
+from nasight.studies.finding._planning import FEWEST_PLACES, FRONT_PLACES, control_seeds, plan, plan_of_trainings
 from nasight.studies.finding._proposals import proposals
 from nasight.studies.finding._proposers import at_random, mutations
 from nasight.studies.finding._race import Candidate, Entry, Outcome, Race
