@@ -8,9 +8,11 @@ limits are looked up in DATA/nasbench201.csv.gz: test accuracy after 200 epochs,
 the table within the same limit. The space's reference runs along in every find as a control: it is a point of the front
 like any other, so the fronts are looked up without it too, also where a search proposed it, and it stands there alone.
 
-No setting of a find was chosen by looking finds up in that table. Two things were known from it beforehand: parameters
-alone rank its cells (docs/trust.md), so size counts in a race with such a target; and no search of minutes found a
-better cell than the largest (docs/search.md), so that one is proposed too, as it is to every find in a small space.
+No setting of a find was chosen by looking finds up in that table. Three things were known from it beforehand:
+parameters alone rank its cells (docs/trust.md), so size counts in a race with such a target; no search of minutes found
+a better cell than the largest (docs/search.md), so that one is proposed too, as it is to every find in a small space;
+and the space's reference, a residual cell, is within half a point of the best (docs/find_measured.md). That what is
+close to the reference is proposed, also within smaller sizes, is the rule of all spaces.
 
 What a find found is kept in find_table_rows.json.gz beside the result: an interrupted benchmark resumes, and a find
 that was interrupted begins anew, since what it did before a kill would not count. Seconds count here: nothing else may

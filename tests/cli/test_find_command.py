@@ -30,7 +30,7 @@ def rows(tmp_path: Path) -> str:
         (["--budget", "5m", "--target", "huge"], "no preset 'huge'"),
         (["--budget", "5m", "--method", "best"], "best"),
         (["--budget", "5m", "--max-params", "many"], "many"),
-        (["--budget", "5m", "--max-params", "3"], "no architecture of this space was found within the limits"),
+        (["--budget", "5m", "--max-params", "3"], "was found within 3 parameters \\(the smallest network has [1-9]"),
         (["--resume", "nothing"], "is not a run"),
         (["--resume", "nothing", "--space", "darts"], "--space cannot change with --resume"),
         (["--resume", "nothing", "--seed", "0"], "--seed cannot change with --resume"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from nasight.spaces import PlainSpace
 from nasight.studies import load_model
 from nasight.studies import report as write_report
 from nasight.studies.finding import with_test_part
-from nasight.studies.finding._boosting import train_boosting
+from nasight.studies.finding._boosting import ALL_TREES, TREES, boosting_seconds, train_boosting
 from nasight.training import Job, parts, settings_for
 
 ROWS = 90
@@ -144,7 +145,7 @@ def test_gradient_boosting_learns_many_rows_of_which_one_is_alone_in_its_class()
     x = np.random.default_rng(0).normal(size=(rows, 2)).astype(np.float32)
     frame = pd.DataFrame({"a": x[:, 0] + y, "b": x[:, 1], "label": y})
     data = with_test_part(load(frame, label="label", task="classes"))
-    settings = settings_for(PlainSpace(), "small", validation=0.01)
+    settings = settings_for(PlainSpace(), "small", epochs=ALL_TREES, validation=0.01)
     outcome = train_boosting(Job(PlainSpace(), PlainSpace().reference, data, settings, 0), 1)
     assert outcome.accuracy > 50
 
@@ -155,14 +156,14 @@ def test_gradient_boosting_learns_many_rows_of_which_one_alone_has_a_label_or_la
     numbers = np.arange(rows)
     frame = pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "up": x[:, 0] > 0, "one": numbers == 5, "most": numbers != 9})
     data = with_test_part(load(frame, label="up,one,most"))
-    settings = settings_for(PlainSpace(), "small", validation=0.01)
+    settings = settings_for(PlainSpace(), "small", epochs=ALL_TREES, validation=0.01)
     outcome = train_boosting(Job(PlainSpace(), PlainSpace().reference, data, settings, 0), 1)
     assert data.task.kind == "labels"
     assert outcome.accuracy > 95
 
 
 def test_gradient_boosting_gives_a_label_that_every_learned_row_has_to_all_rows() -> None:
-    rows, settings = np.arange(400), settings_for(PlainSpace(), "small", validation=0.2)
+    rows, settings = np.arange(400), settings_for(PlainSpace(), "small", epochs=ALL_TREES, validation=0.2)
 
     def lacked_by(row: int) -> Dataset:
         return load(pd.DataFrame({"a": rows % 7, "up": rows % 7 > 3, "most": rows != row}), label="up,most")
@@ -171,6 +172,27 @@ def test_gradient_boosting_gives_a_label_that_every_learned_row_has_to_all_rows(
     assert held_out is not None
     job = Job(PlainSpace(), PlainSpace().reference, lacked_by(int(held_out[0])), settings, 0)
     assert train_boosting(job, 1).accuracy > 95
+
+
+def test_gradient_boosting_has_as_many_rounds_as_a_training_says_and_few_tell_how_long_all_take() -> None:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    rows = np.random.default_rng(0).normal(size=(3_000, 6)).astype(np.float32)
+    y = (rows[:, 0] * rows[:, 1] > 0).astype(np.int64)
+    data = replace(load(pd.DataFrame(rows).assign(label=y), label="label", task="classes"), name="product")
+    data = replace(data, test_x=data.train_x[2_000:], test_y=data.train_y[2_000:])
+    data = replace(data, train_x=data.train_x[:2_000], train_y=data.train_y[:2_000])
+    found = {}
+    for epochs, rounds in ((ALL_TREES, TREES), (10, 10)):
+        settings = settings_for(PlainSpace(), "small", epochs=epochs, validation="test")
+        job = Job(PlainSpace(), PlainSpace().reference, data, settings, 3)
+        found[rounds] = train_boosting(job, 1)
+        model = HistGradientBoostingClassifier(max_iter=rounds).fit(data.train_x.numpy(), data.train_y.numpy())
+        right = model.predict(data.test_x.numpy()) == data.test_y.numpy()
+        assert found[rounds].accuracy == pytest.approx(100 * right.mean())
+    assert found[TREES].accuracy > found[10].accuracy
+    twice = replace(data, train_x=data.train_x.repeat(4, 1), train_y=data.train_y.repeat(4))
+    assert boosting_seconds(Job(PlainSpace(), PlainSpace().reference, twice, settings, 0), 1) > 0
 
 
 @pytest.mark.slow

@@ -62,10 +62,15 @@ def find(
         option("A model of your own to compare with: FILE.py:NAME, a function that makes it.", group=WHAT),
     ] = None,
     method: Annotated[
-        str | None, option("The method of the proposing searches (default: a GAEA row).", group=WHAT)
+        str | None, option("The method of the proposing searches (default: gaea-pc-darts or gaea-darts).", group=WHAT)
     ] = None,
     budget: Annotated[
-        str | None, option("How long it may take: 90s, 30m, 8h; +20m with --resume.", metavar="TIME", group=LENGTH)
+        str | None,
+        option(
+            "How long it may take: 90s, 30m, 8h; +20m with --resume. This or --trainings is needed.",
+            metavar="TIME",
+            group=LENGTH,
+        ),
     ] = None,
     trainings: Annotated[
         int | None,
@@ -92,7 +97,12 @@ def find(
     ] = False,
     resolution: Resolution = None,
     fit: Fit = None,
-    augment: Annotated[str | None, option(f"{AUGMENT} (default: what helps).", metavar="WORDS", group=LEARNING)] = None,
+    augment: Annotated[
+        str | None,
+        option(
+            f"{AUGMENT} (default: none, shift, or shift and flip, whichever helps).", metavar="WORDS", group=LEARNING
+        ),
+    ] = None,
     class_weights: Annotated[str | None, setting(SearchOptions, "class_weights")] = None,
     metric: Annotated[str | None, setting(SearchOptions, "metric")] = None,
     max_params: Annotated[str | None, setting(SearchOptions, "max_params")] = None,
@@ -112,8 +122,8 @@ def find(
 ) -> None:
     """Find an architecture for your data within a budget: trained, compared with a baseline, explained.
 
-    Searches propose, real trainings race, and the winner is trained beside a baseline on rows that decided nothing
-    before. The answer may be: not better, take the baseline.
+    Candidates are trained in a race. Winner and baseline are then trained again, with new seeds, and judged by test
+    rows that chose nothing. The answer may be: not better, take the baseline.
     """
     from nasight import studies
     from nasight.compute import cluster as cluster_at
@@ -183,9 +193,9 @@ def summary(answer: Answer) -> str:
         *(further if of_baseline else []),
         f"  recipe       learning rate {recipe['lr']:g}, weight decay {recipe['weight_decay']:g}"
         + (f", random changes of images: {recipe['augmentation']}" if _images(answer) else ""),
-        f"  cost         {time_text(r['seconds'])}, {r['trainings']} trainings (last: {_lengths(r)}, {rows})",
-        f"  front        {sum(p['best'] for p in r['front'])} of {len(r['front'])} raced architectures are the best of "
-        "their size",
+        f"  cost         {time_text(r['seconds'])}, {r['trainings']} trainings (the last each: {_lengths(r)}, {rows})",
+        f"  front        {sum(p['best'] for p in r['front'])} of {len(r['front'])} raced networks (no smaller one "
+        "is as good)",
         f"  run          {r['run']}",
         *([f"  page         {r['page']}"] if r.get("page") else []),
         *([f"  warning      {FAST_AT_FIRST}: {r['shallow']}"] if r.get("shallow") else []),

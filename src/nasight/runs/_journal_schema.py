@@ -20,6 +20,8 @@ class SpeedPart(File):
     controls: Seconds = 2.0
     reference: Annotated[float, Field(gt=0)] = 1.0
     slower: Annotated[float, Field(ge=1)] = 1.0
+    own: Seconds = 0.0
+    boosting: Seconds = 0.0
 
 
 class PlanPart(File):
@@ -62,6 +64,9 @@ class OutcomePart(File):
     right: RowsPart | None
 
 
+Pace = Annotated[float, Field(ge=0.01, le=100_000)]
+"""How many times as long as one of the reference an epoch of a network takes."""
+
 KINDS: Mapping[str, TypeAdapter[Any]] = {
     "budget": TypeAdapter(BudgetPart),
     "speed": TypeAdapter(SpeedPart),
@@ -82,6 +87,10 @@ KINDS: Mapping[str, TypeAdapter[Any]] = {
     "clock": TypeAdapter(Seconds),
     "planned": TypeAdapter(float),
     "latency": TypeAdapter(Seconds),
+    "pace": TypeAdapter(Pace),
+    "answer": TypeAdapter(Pace),
+    "length": TypeAdapter(Annotated[float, Field(gt=0, le=1_000_000)]),
+    "timing": TypeAdapter(Seconds),
 }
 
 

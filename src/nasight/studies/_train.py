@@ -43,8 +43,12 @@ class Trainable:
         ----------
         settings : any setting of `nasight.training.TrainOptions`.
         """
-        sizes = {**self.settings.get("size", {}), **settings.get("size", {})}
-        return replace(self, settings={**self.settings, **settings, "size": sizes})
+        kept = dict(self.settings)
+        if "epochs" in settings or "share" in settings:
+            # The rows of a find are those that there was time for; a training of another length has all of them.
+            kept.pop("examples", None)
+        sizes = {**kept.get("size", {}), **settings.get("size", {})}
+        return replace(self, settings={**kept, **settings, "size": sizes})
 
     @property
     def resolved(self) -> TrainSettings:
@@ -219,8 +223,8 @@ def _from_find(
     # its own size, those of a preset or a target with theirs.
     changes = str(result["recipe"]["augmentation"])
     own: dict[str, Any] = {"augment": False if changes == "none" else changes.replace(" and ", ",")}
-    if settings.get("class_weights") is not None:
-        own["class_weights"] = settings["class_weights"]
+    own |= {key: settings[key] for key in ("class_weights", "precision") if settings.get(key) not in (None, "32")}
+    own |= _own_parts(path, about)
     if preset is None and target["preset"] is None:
         own |= _as_in(answer, text)
     preset = preset or target["preset"] or "small"
@@ -230,19 +234,42 @@ def _from_find(
     return Trainable(_sendable(named, space), text, with_test_part(dataset), place, own, preset)
 
 
+def _own_parts(path: Path, about: Mapping[str, Any]) -> dict[str, Any]:
+    """The metric of a find where it has a name; a note names the functions of one's own, which no file keeps."""
+    own: Mapping[str, str] = about.get("own") or {}
+    functions = [part for part, value in own.items() if "." in value]
+    if functions:
+        note(f"{path} was made with your own {' and '.join(functions)}, which this training does not have")
+    return {part: value for part, value in own.items() if part == "metric" and part not in functions}
+
+
 def _as_in(answer: Answer, text: str) -> dict[str, Any]:
-    """How a find trained one of its architectures: size, rates, and as many epochs as its longest training had."""
-    result, base = answer.result, answer.baseline
-    epochs = {point.architecture: point.epochs for point in answer.front}
-    # Finds of before kept the epochs of both sides once.
-    epochs |= {base["architecture"]: base.get("epochs", result["epochs"]), answer.architecture: result["epochs"]}
+    """How a find trained one of its architectures: size, rates, rows, and the epochs to which its accuracy belongs."""
+    result = answer.result
     return {
+        **({"examples": result["examples"]} if result["examples"] < result["rows"] else {}),
         "size": result["target"]["size"],
         "lr": result["recipe"]["lr"],
         "weight_decay": result["recipe"]["weight_decay"],
         "batch_size": answer.folder.about["settings"]["batch_size"],
-        "epochs": epochs[text],
+        "epochs": _epochs_in(answer, text),
     }
+
+
+def _epochs_in(answer: Answer, text: str) -> int:
+    """The epochs that an architecture had in the longest trainings of a find, or would have had there."""
+    result, base = answer.result, answer.baseline
+    # Finds of before kept the epochs of both sides once.
+    sides = {base["architecture"]: base.get("epochs", result["epochs"]), answer.architecture: result["epochs"]}
+    point = next((point for point in answer.front if point.architecture == text), None)
+    if text in sides or point is None:
+        return int(sides[text])
+    line = next((line for line in result["race"]["lines"] if line["architecture"] == text), None)
+    if not point.estimated or line is None:
+        return point.epochs
+    # Its accuracy is that of the last rung, which it did not reach.
+    rungs, had = result["race"]["rungs"], [epochs for epochs in line["epochs"] if epochs is not None]
+    return max(1, round(had[-1] * rungs[-1] / rungs[len(had) - 1])) if had else point.epochs
 
 
 def _space(name: str, options: Mapping[str, Any]) -> Space:

@@ -40,7 +40,7 @@ def leg_of(folder: Path, budget: float, rows: int, speed: Speed, *, longer: bool
     context = SimpleNamespace(
         settings=SimpleNamespace(seed=0, all_shares=SHARES, target=target), journal=journal, space=space, seen=[],
         count=2, data=SimpleNamespace(train_y=torch.zeros(rows), test_y=None), clock=lambda: 0.0,
-        allowed=lambda arch: True, spaces={"space": None},
+        allowed=lambda arch: True, spaces={"space": None}, reference="reference",
     )  # fmt: skip
     found = Leg(cast(Any, context), 0, Budget(budget), None)
     last = FRONT_PLACES if longer else FEWEST_PLACES

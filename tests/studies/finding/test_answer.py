@@ -163,7 +163,7 @@ def test_the_sentence_of_an_own_model_speaks_of_its_first_options(space: str) ->
     own = {**RESULT, "space": space}
     assert sentence(own).startswith("Not better: take your model's first options (80.00 %).")
     assert sentence(own | {"better": True, "interval": [0.5, 1.5]}).startswith(
-        "Better by 1.00 points than your model's first options (0.50 to 1.50 at 95%)"
+        "Better by 1.00 points than your model's first options (95 % interval: 0.50 to 1.50)"
     )
     won = own | {"better": False, **baseline("reference", "tanh/0")}
     assert sentence(won) == "Nothing that was raced beats your model's first options: take them (80.00 %)."

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,16 +21,19 @@ from nasight.studies.finding import (
     Outcome,
     Plan,
     Race,
+    Recipe,
     Request,
     Speed,
+    _stages,
     paced_epochs,
+    plan,
 )
 from nasight.studies.finding import _leg as leg_module
 from nasight.studies.finding._answering import Lengths, makespan
 from nasight.studies.finding._finder import add_budget
 from nasight.studies.finding._journal import Journal
 from nasight.studies.finding._leg import Leg, LegResult
-from nasight.studies.finding._lengths import SLACK
+from nasight.studies.finding._lengths import PER_TRAINING, SLACK
 from nasight.studies.finding._names import split_name
 from nasight.studies.finding._planning import ANSWERED, FEWEST_RACED, JUDGING, KEPT_EPOCH, SHARES, TooSmall
 
@@ -168,11 +172,48 @@ def test_a_find_that_is_planned_anew_measures_paces_anew(tmp_path: Path) -> None
     assert "pace 0 baseline:" not in journal
 
 
-@pytest.mark.parametrize(("slower", "trainings"), [(2.0, 1.0), (60.0, 25.0)])
-def test_a_network_so_slow_that_two_epochs_take_longer_counts_as_several(slower: float, trainings: float) -> None:
-    # The user's own network takes so many times as long as others, and the reference 0.8 times.
-    speed = Speed(ROW, 2 * ROW, 0.06, controls=1 + slower, reference=0.8).paced(2)
-    assert speed.controls == pytest.approx(1 + trainings)
+@pytest.mark.parametrize("own", [2.0, 4.0, 40.0])
+def test_all_trainings_are_as_long_as_two_epochs_of_an_own_baseline_that_is_slow(own: float) -> None:
+    # Half of the trainings that answer are those of the baseline, and it has two epochs however slow it is.
+    speed = Speed(ROW, 2 * ROW, 0.06, controls=1 + own, own=own).paced(2)
+    how: dict[str, Any] = {"workers": 2, "rows": 8_000, "classes": 10, "whole": True, "own": max(1.0, own / 3)}
+    found = plan(speed, 300, **how)
+    assert found.epochs >= max(6, 2 * own)
+    assert paced_epochs(found.epochs, own) * own <= found.epochs + own / 2
+    assert sum(found.seconds.values()) <= 300
+    assert own < 4 or found.rungs == (found.epochs,)
+    with pytest.raises(TooSmall) as refused:
+        plan(speed, 2.0, **how)
+    assert plan(speed, least_seconds(str(refused.value)), **how).epochs >= 2 * own
+
+
+def test_a_candidate_whose_two_epochs_take_far_longer_than_a_training_is_not_trained(tmp_path: Path) -> None:
+    leg = paced_leg(tmp_path, 180, 5_000, {"slow": 1e3, "leader0": 2.0, "own": 1e3})
+    race, trained = Race([9]), list[str]()
+
+    def train(requests: list[Request]) -> list[Outcome]:
+        trained.extend(request.architecture for request in requests)
+        return [Outcome(80.0, seconds=1.0) for _ in requests]
+
+    leg.context.workers = SimpleNamespace(train=train)  # type: ignore[assignment]
+    leg.measure_paces = lambda names: None  # type: ignore[method-assign]
+    race.enter([Candidate("slow", "x", 1), Candidate("leader0", "x", 1), Candidate("own", "x", 1, control=True)])
+    _stages._train(leg, race)
+    assert sorted(set(trained)) == ["leader0", "own"]
+    assert race.left["slow"].reason == "time"
+
+
+def test_gradient_boosting_has_fewer_rounds_where_all_take_far_longer_than_other_trainings(tmp_path: Path) -> None:
+    leg = paced_leg(tmp_path, 180, 5_000, {})
+    usual = PER_TRAINING + leg.plan.epochs * leg.plan.examples * ROW
+    rounds = {}
+    for times in (0.0, 1.0, 1.9, 10.0, 1e6):
+        leg.journal.put("speed 0", leg.journal["speed 0"] | {"boosting": times * usual * 5_000 / leg.plan.examples})
+        rounds[times] = leg.request("boosting", "boosting", 6, 7, Recipe()).epochs
+    # One stands for all of them.
+    assert rounds == {0.0: 1, 1.0: 1, 1.9: 1, 10.0: 20, 1e6: 10}
+    # Where chance plays no role one training serves all seeds.
+    assert leg.request("boosting", "boosting", 1, 7, Recipe()).seed == leg.seed
 
 
 def test_gradient_boosting_has_no_epochs_and_does_not_set_the_time(tmp_path: Path) -> None:

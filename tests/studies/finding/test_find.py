@@ -33,6 +33,7 @@ from nasight.studies.finding import Budget, Outcome, Recipe, Request, Trainings,
 from nasight.studies.finding._finder import NOTHING, add_budget, has_ended, legs
 from nasight.studies.finding._journal import Journal
 from nasight.studies.finding._plan import SEEDS
+from nasight.studies.finding._planning import TooSmall
 from nasight.studies.finding._work import AUGMENTATIONS
 from nasight.studies.finding._workers import Searches, SearchFailed, SearchRequest
 from nasight.training import Diverged, Job
@@ -260,6 +261,42 @@ def test_the_result_of_an_earlier_leg_is_not_the_end_of_a_later_one_that_was_kil
     assert has_ended({**answer.result, "legs": 2}, journal)
     journal.put("budget 1", asdict(NOTHING))  # as of one that was too small for anything
     assert has_ended(answer.result, journal)
+
+
+def resumed_until_planned(answer: Answer, data: Dataset, place: Path, **changed: Any) -> dict[str, Any]:
+    """The plan of a later leg of ten minutes, after a first one whose plan was `changed`."""
+    copy = Path(shutil.copytree(answer.path, place))
+    journal = Journal(copy)
+    journal.put("plan 0", journal["plan 0"] | changed)
+    with pytest.raises(KeyboardInterrupt):
+        nasight.resume_find(copy, budget="+10m", data=data, progress=stop_at("plan"))
+    return dict(Journal(copy)["plan 1"])
+
+
+def test_where_trainings_of_a_later_leg_are_far_longer_whole_ones_compare_random_changes_again(
+    answer: Answer, few_digits: Dataset, tmp_path: Path
+) -> None:
+    # Trainings of one epoch chose, and ten minutes have time for a hundred.
+    again = resumed_until_planned(answer, few_digits, tmp_path / "a")
+    assert again["recipe_whole"]
+    assert list(again["seconds"]) == ["recipe", "propose", "race", "answer"]
+    assert sum(again["seconds"].values()) <= 600
+    kept = resumed_until_planned(answer, few_digits, tmp_path / "b", recipe_whole=False, recipe_epochs=90)
+    assert list(kept["seconds"]) == ["propose", "race", "answer"]
+
+
+def test_more_time_that_is_refused_does_not_withhold_the_answer_that_was_begun(
+    few_digits_file: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        nasight.find(few_digits_file, out=tmp_path / "a", progress=stop_at("answer"), **TINY)
+    assert "epochs 0" not in Journal(tmp_path / "a")
+    with pytest.raises(TooSmall):
+        nasight.resume_find(tmp_path / "a", budget="+1s")
+    found = Answer(tmp_path / "a")
+    assert len(found.result["accuracies"]) == 3
+    assert found.network is not None
+    assert nasight.resume_find(tmp_path / "a").result == found.result
 
 
 def test_a_later_leg_keeps_the_front_of_the_earlier_one_and_says_that_the_test_part_judged_before(

@@ -245,6 +245,14 @@ def test_a_later_leg_trains_as_long_as_the_one_before_and_chooses_no_recipe(
     assert list(found.seconds) == ["propose", "race", "answer"]
 
 
+@pytest.mark.parametrize("seconds", [60, 180, 600])
+def test_a_later_leg_with_more_rows_has_as_many_epochs_as_the_one_before(seconds: float) -> None:
+    found = plan(SPEED, seconds, workers=2, rows=8_000, classes=10, tests=360, whole=True, answered=(12.0, 2_000))
+    assert found.epochs >= 12
+    assert found.examples >= 2_000
+    assert sum(found.seconds.values()) <= seconds
+
+
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [

@@ -1,5 +1,6 @@
 """The size of a find's networks, its target, and the shares of its budget."""
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -7,11 +8,13 @@ from typing import Any
 
 import pytest
 import torch
+from torch.nn import functional as F
 
 import nasight
 from command import run
 from nasight.data import Dataset
 from nasight.errors import RequestError
+from nasight.runs import write_json
 from nasight.spaces import load
 from nasight.studies import Answer, train_found, trainable
 from nasight.studies.finding import Candidate, Entry, Outcome, Race, answer_seeds
@@ -191,6 +194,53 @@ def test_without_a_target_a_find_is_trained_as_it_was_in_the_find(few_digits: Da
     assert set(trainable(found.path, data=few_digits, preset="tiny").settings) == {"augment", "class_weights"}
     smallest = min(found.front, key=lambda point: point.parameters)
     assert trainable(found.path, data=few_digits, max_params=smallest.parameters).settings["epochs"] == smallest.epochs
+
+
+@pytest.mark.slow
+def test_a_point_that_left_early_is_trained_as_long_as_its_accuracy_says_on_the_rows_of_the_find(
+    few_digits: Dataset, tmp_path: Path
+) -> None:
+    torch.set_num_threads(1)
+    found = nasight.find(few_digits, space="nasbench201", out=tmp_path / "a", **SHORT)
+    result = dict(found.result)
+    sides = (found.architecture, found.baseline["architecture"])
+    point = next(p for p in result["front"] if p["architecture"] not in sides)
+    line = next(each for each in result["race"]["lines"] if each["architecture"] == point["architecture"])
+    front = [
+        {**p, "estimated": p is point, "parameters": 1 if p is point else p["parameters"]} for p in result["front"]
+    ]
+    point["epochs"], line["epochs"] = 2, [2, None]
+    result["race"]["rungs"] = [3, 9]
+    write_json(found.path / "result.json", {**result, "front": front, "examples": 100})
+    what = trainable(found.path, data=few_digits, max_params=1)
+    assert what.arch == point["architecture"]
+    assert (what.settings["epochs"], what.settings["examples"]) == (6, 100)
+    # A training of another length is on all rows.
+    assert "examples" not in what.changed(epochs=50).settings
+    assert what.changed(seeds=2).settings["examples"] == 100
+
+
+@pytest.mark.slow
+def test_a_find_by_a_named_metric_is_trained_by_it_and_functions_of_ones_own_are_named(
+    few_digits: Dataset, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    torch.set_num_threads(1)
+    found = nasight.find(
+        few_digits, space="nasbench201", out=tmp_path / "a", metric="balanced accuracy", loss=F.cross_entropy, **SHORT
+    )
+    what = trainable(found.path, data=few_digits)
+    assert what.settings["metric"] == "balanced accuracy"
+    assert "loss" not in what.settings
+    assert "your own loss, which this training does not have" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("pace 0 k3", 0), ("answer pace 0 k3", 1e-9), ("length 0", -1.0), ("timing 0", "soon")]
+)
+def test_a_harmed_journal_cannot_ask_for_work_without_end(tmp_path: Path, key: str, value: object) -> None:
+    (tmp_path / "journal.jsonl").write_text(json.dumps({"key": key, "value": value}) + "\n")
+    with pytest.raises(RequestError, match="that cannot be one"):
+        Journal(tmp_path)
 
 
 def test_a_journal_that_kept_the_epochs_of_its_searches_alone_can_be_read(tmp_path: Path) -> None:

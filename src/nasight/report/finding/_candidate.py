@@ -19,13 +19,13 @@ PROPOSERS = {
     "score and size": "best score and size without training",
     "chance": "drawn at random",
     "well on other data": "better than the reference on other data sets",
-    "near the reference": "the reference with one change",
+    "near the reference": "close to the reference",
     "mutation": "a leader of the race with one change",
     "an earlier leg": "a leader of an earlier leg",
     "reference": "the space's reference",
     "plain reference": "the plain network",
     "first options": "your model's first options",
-    "stand-in": "the largest of some random architectures within the limits",
+    "stand-in": "what is closest to the reference within the limits",
     "plain": "a plain network",
     "boosting": "gradient boosting (scikit-learn)",
     "baseline": "your baseline",
@@ -91,11 +91,15 @@ def proposer_words(name: str) -> str:
 
     >>> proposer_words("search 2"), proposer_words("search 1 of leg 1"), proposer_words("likeliest of 25%")
     ('arg max of search 2', 'arg max of search 1 of leg 1', 'likeliest of the searches within a size of 25 %')
+    >>> proposer_words("near the reference within 25%")
+    'closest to the reference within a size of 25 %'
     """
     if re.fullmatch(r"search \d+( of leg \d+)?", name):
         return f"arg max of {name}"
     if share := re.fullmatch(r"likeliest of (\d+)%", name):
         return f"likeliest of the searches within a size of {share[1]} %"
+    if share := re.fullmatch(r"near the reference within (\d+)%", name):
+        return f"closest to the reference within a size of {share[1]} %"
     return PROPOSERS.get(name, name)
 
 

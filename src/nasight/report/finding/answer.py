@@ -89,8 +89,6 @@ class FoundValues:
     """Rows that judge the answer; None: unknown."""
     design: Design | None
     """The winner's cells; None where it is not made of cells."""
-    trained: str
-    """The folder of the trained network, inside that of the find."""
     command: str
     """The command that uses it."""
     units: Units = field(default_factory=Units)
@@ -267,15 +265,14 @@ TEMPLATE = """
     {% endif %}
     {% for text in values.cautions %}<p class="note">{{ text[:1]|upper }}{{ text[1:] }}.</p>{% endfor %}
     {% if values.warning %}<p class="note">{{ values.warning[:1]|upper }}{{ values.warning[1:] }}.</p>{% endif %}
-    <p>{{ "It" if values.taken.parameters else "The best network" }} is trained:
-    <span class="code">{{ values.trained }}</span>, the first of {{ values.taken.accuracies|length }}
-    seeds. To use it on new files:</p>
+    <p>{{ "It" if values.taken.parameters else "The best network" }} is trained, and lies in
+    <span class="code">model/</span> (seed 1 of {{ values.taken.accuracies|length }}). To use it on new files:</p>
     <div class="copy">
       <pre id="use">{{ values.command }}</pre>
       <button type="button" data-copy="use">Copy</button>
     </div>
     {% if values.figures %}
-    <details><summary>On the test part, {{ values.figures_network }}; {{ values.figures[0] }}</summary>
+    <details><summary>Test figures {{ values.figures_network }}; {{ values.figures[0] }}</summary>
     <p class="under">{% for line in values.figures[1:] %}{{ line }}<br>{% endfor %}</p></details>
     {% endif %}
     {% for side in values.sides %}

@@ -87,9 +87,8 @@ class FrontValues:
 
 TEMPLATE = """
 {% set metric = values.units.metric %}
-<p>{{ metric[:1]|upper }}{{ metric[1:] }} after {{ values.length }} against the
-number of parameters. On the front are the points to which no other is at least as good and smaller. The star is the
-winner of the race.
+<p>{{ metric[:1]|upper }}{{ metric[1:] }} against the number of parameters.
+{{ values.length }} The line joins the networks for which no smaller one is as good. The star is the winner of the race.
 {% if values.points|rejectattr("epochs", "none")|list %}
 Hollow points left the race earlier: their {{ metric }} is an estimate, what they had plus what others gained on
 average.
@@ -102,8 +101,8 @@ average.
 {% if values.timed %}
 <figure>
   {{ chart("latency", "Score against latency of all that was raced, the front joined: " ~ metric, id="chart-latency") }}
-  <figcaption>The same against milliseconds for one example on one thread of the machine of this find. Joined are the
-  points to which no other is at least as good and faster.</figcaption>
+  <figcaption>The same against milliseconds for one example on one thread of the machine of this find. The line joins
+  the networks for which no faster one is as good.</figcaption>
 </figure>
 {% endif %}
 <div class="scroll"><table>

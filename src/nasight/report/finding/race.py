@@ -137,12 +137,12 @@ TEMPLATE = """
 {% endmacro %}
 <p>{{ values.candidates|rejectattr("control")|list|length }} candidates and
 {% set controls = values.candidates|selectattr("control")|list|length %}
-{{ controls }} control{{ "s" if controls != 1 }} were trained from scratch, all with one recipe, the
+{{ controls }} control{{ "s" if controls != 1 }} were trained from scratch, those of the space with one recipe, the
 {{ "trainings of a rung" if values.rungs|length > 1 else "trainings" }} on the same rows in the same order
 {%- if values.judged_rows %}, and judged by {{ values.judged_rows|number }} other rows{% endif %}.
 {% if values.whole %}
-All trainings take about as long as those of the answer: {{ values.rungs[0] }} of the reference; slower networks have
-fewer, faster ones more. Short trainings favor fast networks, so there were none, and nobody left early.</p>
+All trainings take about as long as those of the answer: as {{ values.rungs[0] }} of the reference. Slower networks have
+fewer epochs, faster ones more. Short trainings favor fast networks, so there were none, and nobody left early.</p>
 {% else %}
 Every rung is a whole training of its length.
 {% if values.equal_time %}

@@ -59,7 +59,8 @@ class RecipeValues:
 
 TEMPLATE = """
 {% set chosen = values.chosen %}
-<p>All networks were trained with a learning rate of <strong>{{ "%g"|format(chosen.lr) }}</strong>, a weight decay of
+<p>All networks of the space were trained with
+a learning rate of <strong>{{ "%g"|format(chosen.lr) }}</strong>, a weight decay of
 <strong>{{ "%g"|format(chosen.weight_decay) }}</strong>
 {%- if values.images %}, random changes of images: <strong>{{ chosen.augmentation }}</strong>{% endif %},
 {{ values.batch_size }} examples per step.
@@ -90,7 +91,7 @@ them.{% endif %}</p>
   {% endfor %}
   </tbody></table></div>
 {% else %}
-An earlier leg of this find chose it.</p>
+An earlier leg of this find (its budget before more time was given) chose it.</p>
 {% endif %}
 {% if values.own %}
 <p>Your baseline has the best of three learning rates of its own, since the others were chosen on another network:

@@ -150,8 +150,8 @@ TEMPLATE = """
   {% endif %}
   </li>
   {% endif %}
-  <li><strong>Recipes.</strong> All were trained with one recipe, the best for the reference. Another architecture may
-  prefer another one.</li>
+  <li><strong>Recipes.</strong> All networks of the space were trained with one recipe, the best for the
+  reference. Another architecture may prefer another one.</li>
   <li><strong>Seeds.</strong> {{ values.compared }} network{{ "s were" if values.compared != 1 else " was" }} trained
   with {{ values.seeds }} seeds for the answer; the candidates of the race with one.</li>
 </ul>

@@ -7,7 +7,8 @@ from nasight.studies.finding._difference import Difference, difference, variance
 from nasight.studies.finding._find import find, resume_find
 from nasight.studies.finding._front import Point, best_point
 from nasight.studies.finding._journal import kept_outcomes, outcome_from_json, outcome_to_json
-from nasight.studies.finding._pace import PaceProbe, paced_epochs
+from nasight.studies.finding._lengths import paced_epochs
+from nasight.studies.finding._pace import PaceProbe
 from nasight.studies.finding._page import find_page
 from nasight.studies.finding._plan import Plan, Speed
 from nasight.studies.finding._plan_only import PlannedFind, find_plan

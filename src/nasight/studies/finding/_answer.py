@@ -18,6 +18,7 @@ from nasight.runs import RunFolder
 from nasight.spaces import Space
 from nasight.studies._model import Model
 from nasight.studies._model_folder import load_model
+from nasight.studies.finding._boosting import TREES
 from nasight.studies.finding._front import Point, best_point, with_fastest
 from nasight.studies.finding._names import FIRST_OPTIONS, OWN, PLAIN, REFERENCE, STAND_IN
 from nasight.studies.finding._settings import is_own
@@ -148,6 +149,11 @@ class Answer:
             )
         if (missing := self.result.get("missing")) is not None:
             found.append(f"your own baseline is not what the answer compares with: {missing}")
+        if (self.result.get("boosting_trees") or TREES) < TREES:
+            found.append(
+                f"gradient boosting had {self.result['boosting_trees']} of its {TREES} rounds: there was no time for "
+                "more"
+            )
         if (ahead := self.result.get("ahead")) is not None:
             units, mine = Units.of(self.result), ahead["baseline"]
             than = "" if mine is None else f": {units.text(ahead['accuracy'])} against {units.text(mine)}"

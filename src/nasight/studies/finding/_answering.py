@@ -10,15 +10,14 @@ from statistics import mean
 from typing import Any
 
 from nasight.errors import RunError
-from nasight.studies.finding._leg import Leg, leg_seed
-from nasight.studies.finding._lengths import MOST_EPOCHS
+from nasight.studies.finding._leg import Leg
+from nasight.studies.finding._lengths import LEAST_PACED, MOST_EPOCHS, paced_epochs
 from nasight.studies.finding._names import OWN, SPACE, is_searched, split_name
-from nasight.studies.finding._pace import paced_epochs
 from nasight.studies.finding._plan import SEEDS
 from nasight.studies.finding._planning import ANSWERED, JUDGING, KEPT_EPOCH
 from nasight.studies.finding._race import Outcome, Race
 from nasight.studies.finding._result import Sides, result_of
-from nasight.studies.finding._settings import is_own
+from nasight.studies.finding._settings import is_own, leg_seed
 from nasight.studies.finding._speed import expected_seconds
 from nasight.studies.finding._work import BOOSTING, Request
 
@@ -149,7 +148,7 @@ class Lengths:
 
         # A slower side has two epochs at least, and the fastest as many as take as long.
         slower = max(self._paces.values()) / fastest
-        least = max(min(LEAST_EPOCHS, leg.plan.rungs[0]), math.ceil(2 * slower) if slower > 1 else 0)
+        least = max(min(LEAST_EPOCHS, leg.plan.rungs[0]), math.ceil(LEAST_PACED * slower) if slower > 1 else 0)
         if leg.previous is not None:
             # What more time leads to does not take the place of longer trainings.
             least = max(least, round(leg.length_of(leg.previous.number) / fastest))

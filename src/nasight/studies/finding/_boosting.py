@@ -11,11 +11,37 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nasight.data import Dataset, Task, take
-from nasight.reproducible import threads
+from nasight.reproducible import generator_for, threads
 from nasight.studies.finding._race import Outcome
 from nasight.training import Job, parts
 
 CERTAIN = 1e-6
+TREES = 100
+"""Rounds of scikit-learn's usual settings: a tree for each class, or label."""
+ALL_TREES = 1
+"""The epochs of a training that has all of them; other numbers are the rounds themselves."""
+STOPPED_EARLY = 10_000
+"""With more rows scikit-learn holds some back to stop early, and only then does the seed play a role."""
+SAMPLE, FEW = 4_000, 4
+"""Rows and rounds by which time is measured."""
+
+
+def boosting_seconds(job: Job, number: int) -> float:
+    """Seconds that all rounds would take on all rows, from a few rounds on some of them; rather too many."""
+    data = job.data
+    count = len(data.train_y)
+    some = torch.randperm(count, generator=generator_for(job.seed, "boosting"))[:SAMPLE].sort().values
+    x, y = take(data.train_x, some).numpy(), data.train_y[some].numpy()
+    took = []
+    with threads(number):
+        for trees in (1, FEW):
+            start = time.perf_counter()
+            _model(data.task, job.seed, job.settings.class_weights, False, trees).fit(
+                x, y[:, 0] if _one_number(data) else y
+            )
+            took.append(time.perf_counter() - start)
+    each = max(0.0, took[1] - took[0]) / (FEW - 1)
+    return (took[0] + (TREES - 1) * each) * count / len(some)
 
 
 def train_boosting(job: Job, number: int) -> Outcome:
@@ -23,7 +49,7 @@ def train_boosting(job: Job, number: int) -> Outcome:
 
     It learns from the numbers that networks get: categories as 0 and 1, missing values filled and flagged. The seed
     decides what early stopping, which begins at 10,000 rows, holds back; there is none where a class or a label has a
-    single row.
+    single row. Where there is no time for all rounds, the epochs of the job say how many there are.
     """
     start, data = time.perf_counter(), job.data
     rows, held_out, _ = parts(data, job.settings)
@@ -36,7 +62,8 @@ def train_boosting(job: Job, number: int) -> Outcome:
     with threads(number):
         labels = data.train_y[learned].numpy()
         early_stopping = False if _has_single(data.task, labels) else "auto"
-        model = _model(data.task, job.seed, job.settings.class_weights, early_stopping)
+        trees = TREES if job.settings.epochs == ALL_TREES else job.settings.epochs
+        model = _model(data.task, job.seed, job.settings.class_weights, early_stopping, trees)
         model.fit(take(data.train_x, learned).numpy(), labels[:, 0] if _one_number(data) else labels)
         outputs = _outputs(model, data, judge_x.numpy())
     scores = job.task.rows(outputs, judge_y)
@@ -55,17 +82,18 @@ def _one_number(data: Dataset) -> bool:
     return data.task.kind == "numbers" and data.n_classes == 1
 
 
-def _model(task: Task, seed: int, class_weights: str | None, early_stopping: str | bool = "auto") -> Any:
+def _model(
+    task: Task, seed: int, class_weights: str | None, early_stopping: str | bool = "auto", trees: int = TREES
+) -> Any:
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
     from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
 
+    how: dict[str, Any] = {"random_state": seed, "early_stopping": early_stopping, "max_iter": trees}
     if task.kind == "classes":
-        return HistGradientBoostingClassifier(
-            random_state=seed, class_weight=class_weights, early_stopping=early_stopping
-        )
+        return HistGradientBoostingClassifier(class_weight=class_weights, **how)
     if task.kind == "labels":
-        return MultiOutputClassifier(HistGradientBoostingClassifier(random_state=seed, early_stopping=early_stopping))
-    one = HistGradientBoostingRegressor(random_state=seed)
+        return MultiOutputClassifier(HistGradientBoostingClassifier(**how))
+    one = HistGradientBoostingRegressor(**how)
     return one if len(task.center) == 1 else MultiOutputRegressor(one)
 
 

@@ -10,19 +10,23 @@ from typing import Any
 from nasight.architecture import Architecture
 from nasight.compute import process_pool
 from nasight.data import Dataset, SentData
+from nasight.errors import RequestError
 from nasight.own import OwnParts
+from nasight.reproducible import generator_for
 from nasight.runs import RunFolder
 from nasight.searching import Latency
 from nasight.spaces import FixedSpace, ModuleSpace, PlainSpace, Space
 from nasight.spaces import load as load_space
 from nasight.studies.finding._journal import Journal
 from nasight.studies.finding._names import OWN, PLAIN, SPACE
-from nasight.studies.finding._proposers import PATIENCE
+from nasight.studies.finding._proposers import PATIENCE, at_random, closest
 from nasight.studies.finding._race import Outcome
-from nasight.studies.finding._settings import FindSettings
+from nasight.studies.finding._settings import FindSettings, leg_seed
 from nasight.studies.finding._work import BOOSTING, Request, Trainings, read_architecture, shared
 from nasight.studies.finding._workers import Clock, Searches, Workers
 
+NEAREST = 2_000
+"""So many architectures are looked at to find what stands for a reference that is over a limit."""
 Event = Callable[[str, Mapping[str, Any]], None]
 """Told of what happens: "note", "plan", "stage", "proposer", "training", "rung", "leaders", "answer", with values."""
 
@@ -79,6 +83,7 @@ class Context:
         self.own_products = self.space.multiply_adds(inputs, classes, **self.size)
         self.latencies = Latency(self.space, inputs, classes, self.limit_size)
         self.allowed_known: dict[Architecture, bool] = {}
+        self._reference: Architecture | None = None
 
     @property
     def limit_size(self) -> dict[str, int]:
@@ -141,6 +146,40 @@ class Context:
             fast = self.settings.max_latency is None or (small and self.latency(arch) <= self.settings.max_latency)
             self.allowed_known[arch] = small and fast
         return self.allowed_known[arch]
+
+    @property
+    def reference(self) -> Architecture:
+        """The reference of the space, or, where it is over a limit, what stands for it.
+
+        That is the closest to it within the limit; where many are too large or too slow, the largest of some that are
+        drawn, or of the lightest.
+        """
+        if self._reference is None:
+            usual, counts = self.space.reference, self.counts
+            near = usual if self.allowed(usual) else None
+            if near is None:
+                near = closest(self.space, usual, self.allowed, counts, min(NEAREST, self.patience))
+            self._reference = near or max(self._some(), key=counts)
+        return self._reference
+
+    def _some(self) -> list[Architecture]:
+        """Twenty architectures within the limits, drawn at random, and the lightest ones."""
+        chance = generator_for(leg_seed(self.settings.seed), "reference")
+        drawn = [p.architecture for p in at_random(self.space, self.allowed, 20, chance, self.tries)]
+        found = drawn + [arch for arch in self.space.lightest() if self.allowed(arch)]
+        if not found:
+            raise RequestError(f"no architecture of this space was found within {self._limits()}")
+        return found
+
+    def _limits(self) -> str:
+        """The limits in words, with what the smallest network has."""
+        most, slowest, (smallest, certain) = self.settings.max_params, self.settings.max_latency, self.counts.smallest()
+        about = "" if certain else " of those that were looked at"
+        words = [
+            *([] if most is None else [f"{most:,} parameters (the smallest network{about} has {smallest:,})"]),
+            *([] if slowest is None else [f"{slowest:g} ms per example (the fastest that were timed take longer)"]),
+        ]
+        return " and ".join(words) or "the time there is"
 
     @property
     def tries(self) -> int:

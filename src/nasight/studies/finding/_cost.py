@@ -59,8 +59,8 @@ def _lengths(find: FinishedFind, plan: Plan) -> str:
 
 def _tuned(find: FinishedFind) -> int:
     """Trainings by which the recipe of this leg was chosen."""
-    own = find.result.get("own_rates", []) if find.leg == 0 else []
-    return len(find.result["recipes"]) + len(own)
+    recipes = find.result["recipes"]
+    return len(recipes) + (len(find.result.get("own_rates", [])) if recipes else 0)
 
 
 def _of(done: int, planned: int) -> str:

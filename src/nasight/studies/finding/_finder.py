@@ -72,7 +72,8 @@ def add_budget(journal: Journal, more: Budget) -> None:
         journal.put(f"planned {last}", journal[f"planned {last}"] + more.seconds)
     else:
         # All that has not begun is planned anew.
-        for key in ("size", "speed", "plan", "planned", "search length", "places 0"):
+        # The size last: a kill in between leaves what a find without the later ones decides again.
+        for key in ("speed", "plan", "planned", "search length", "places 0", "size"):
             journal.forget(f"{key} {last}")
         for key in [key for key in journal if key.startswith(f"pace {last} ")]:
             journal.forget(key)
@@ -84,14 +85,20 @@ def _run(context: Context, more: Budget | None) -> Answer:
         if more is not None:
             add_budget(context.journal, more)
         previous: LegResult | None = None
+        refused: TooSmall | None = None
         leg, began = 0, context.clock.before
         while f"budget {leg}" in context.journal:
             budget = Budget(**context.journal[f"budget {leg}"])
             if budget != NOTHING:
                 ended = f"done {leg}" in context.journal
-                previous = _leg(context, Leg(context, leg, budget, previous, began))
+                try:
+                    previous = _leg(context, Leg(context, leg, budget, previous, began))
+                except TooSmall as error:
+                    refused = error  # what the legs before came to is written all the same
                 began = began if ended else context.clock()
             leg += 1
+        if previous is None and refused is not None:
+            raise refused
         if previous is None:
             raise RequestError(f"the find in {context.folder.path} never had a budget that was enough")
         _write_model(context, previous.result)
@@ -102,6 +109,8 @@ def _run(context: Context, more: Budget | None) -> Answer:
         }
         context.folder.write_result(result)
         find_page(Answer(context.folder.path), space=context.space)
+        if refused is not None:
+            raise refused
         context.tell("answer", result)
     own = context.trainings.space(str(previous.result["taken_from"]))
     return Answer(context.folder.path, space=own if isinstance(own, ModuleSpace | FixedSpace) else None)

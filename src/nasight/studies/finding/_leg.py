@@ -11,29 +11,30 @@ from statistics import fmean, median
 from typing import Any
 
 from nasight.architecture import Architecture
-from nasight.errors import RequestError
-from nasight.reproducible import generator_for
 from nasight.searching import Latency
+from nasight.studies.finding._boosting import ALL_TREES, STOPPED_EARLY, TREES
 from nasight.studies.finding._budget import Budget
 from nasight.studies.finding._context import Context
-from nasight.studies.finding._lengths import PER_TRAINING, SLACK, taught_rows
+from nasight.studies.finding._lengths import LEAST_PACED, PER_TRAINING, SLACK, paced_epochs, taught_rows
 from nasight.studies.finding._names import OWN, PLAIN, SPACE, split_name
-from nasight.studies.finding._pace import TIMED, PaceProbe, paced_epochs
+from nasight.studies.finding._pace import TIMED, PaceProbe
 from nasight.studies.finding._plan import JUDGE_SHARE, Plan, Speed
 from nasight.studies.finding._planning import JUDGING
-from nasight.studies.finding._proposers import Proposal, at_random, in_turn
+from nasight.studies.finding._proposers import Proposal, in_turn
 from nasight.studies.finding._race import Candidate, Race
 from nasight.studies.finding._recipe import Tried
+from nasight.studies.finding._settings import leg_seed
 from nasight.studies.finding._speed import expected_seconds
 from nasight.studies.finding._work import BOOSTING, Recipe, Request, read_architecture
 
+NO_PLAN = Plan(0, 0, (), (), 0, 0, 0, 0)
+TOO_SLOW = 1.5
+"""A candidate whose fewest epochs take more than so many times the time of a training is not trained."""
+BOOSTED = 2.0
+"""Gradient boosting may take so many times as long as other trainings, before it has fewer trees."""
+FEWEST_TREES = 10
 KEPT_SECONDS = 60.0
 """Trainings that take longer are kept in folders of their own, with checkpoints, so that a kill costs little."""
-
-
-def leg_seed(seed: int, number: int = 0) -> int:
-    """The first seed of a leg: far enough from those of other finds and legs that none of theirs is used again."""
-    return 10_000 * seed + 100 * number
 
 
 def _pace_key(leg: int, name: str) -> str:
@@ -100,12 +101,17 @@ class Leg:
 
     @property
     def shares(self) -> dict[str, float]:
-        """Of the budget, those of all parts. A later leg keeps the recipe of the first: the others divide its share."""
+        """Of the budget, those of all parts. Where an earlier recipe is kept, the others divide its share."""
         shares = self.settings.all_shares
-        if self.previous is None:
+        if self.tunes:
             return shares
         rest = 1 - shares["recipe"]
         return {part: 0.0 if part == "recipe" else share / rest for part, share in shares.items()}
+
+    @property
+    def tunes(self) -> bool:
+        """Whether the recipe is chosen in this leg: in the first, and in one whose trainings are far longer."""
+        return self.previous is None or "recipe" in getattr(self, "plan", NO_PLAN).seconds
 
     def length_of(self, leg: int) -> float:
         """Epochs of the reference that the trainings of the answer took in a leg whose answer has begun."""
@@ -160,7 +166,8 @@ class Leg:
         plan = getattr(self, "plan", None)
         examples = None if plan is None else rows or plan.examples
         if key == BOOSTING:
-            epochs = 1  # It has none: one training serves all rungs.
+            # It has no epochs, and one training of all rows serves all seeds where chance plays no role in it.
+            epochs, seed = self.trees, seed if (examples or 0) > STOPPED_EARLY else self.seed
         request = Request(
             architecture,
             key,
@@ -188,6 +195,15 @@ class Leg:
         if not self.context.seen and self.budget.seconds is None:
             return True
         return self._expected(self.passes(epochs, rows) * self.pace(name)) > KEPT_SECONDS
+
+    @property
+    def trees(self) -> int:
+        """How many rounds gradient boosting has: all, or as many as take about twice as long as other trainings."""
+        if self.budget.seconds is None or getattr(self, "plan", None) is None:
+            return ALL_TREES
+        usual = PER_TRAINING + self.plan.epochs * self.plan.examples * self.speed.train
+        whole = self.speed.boosting * self.plan.examples / len(self.data.train_y)
+        return ALL_TREES if whole <= BOOSTED * usual else max(FEWEST_TREES, int(TREES * BOOSTED * usual / whole))
 
     def pace(self, name: str) -> float:
         """How many times as long as one of the reference an epoch of a candidate takes; 1 where epochs count."""
@@ -221,6 +237,11 @@ class Leg:
         """The epochs of a candidate on a rung."""
         return paced_epochs(self.plan.rungs[rung], self.pace(name))
 
+    def too_slow(self, name: str, rung: int) -> bool:
+        """Whether even the fewest epochs of a candidate take far longer than a training of this rung."""
+        epochs = self.plan.rungs[rung]
+        return min(LEAST_PACED, epochs) * self.pace(name) > TOO_SLOW * epochs
+
     def recipe_epochs(self, whole: bool) -> int:
         """The epochs of the trainings that choose the recipe: of the short ones, or of the whole ones."""
         return self.plan.rungs[-1] if whole else self.plan.recipe_epochs
@@ -233,18 +254,11 @@ class Leg:
         return max(worked, key=lambda of: of[0])[1]
 
     def reference(self) -> str:
-        """The architecture a person would take, or, where it is over a limit, the largest of some within it.
+        """The architecture a person would take, or, where it is over a limit, the closest to it within the limit.
 
         All legs of a find have the same one.
         """
-        if self.context.allowed(self.space.reference):
-            return self.space.format(self.space.reference)
-        chance = generator_for(leg_seed(self.settings.seed), "reference")
-        drawn = at_random(self.space, self.context.allowed, 20, chance, self.context.tries)
-        light = [Proposal(a, "lightest") for a in self.space.lightest() if self.context.allowed(a)]
-        if not drawn and not light:
-            raise RequestError("no architecture of this space was found within the limits")
-        return self.space.format(max((*drawn, *light), key=lambda p: self.context.counts(p.architecture)).architecture)
+        return self.space.format(self.context.reference)
 
     def timing(self) -> float:
         """Seconds that it takes to time an architecture."""

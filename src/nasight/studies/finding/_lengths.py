@@ -17,6 +17,8 @@ CHEAPER = 0.7
 """A rung costs at most so much of the next one, or is left out."""
 LEAST_SEARCH = 4
 """Epochs of the shortest search; one that has time for fewer has fewer rows."""
+LEAST_PACED = 2
+"""Epochs that a network has at least where all have the same time; one that is far slower than the reference."""
 SLACK = 0.93
 """Clocks are noisy: so much of the budget is planned with."""
 PER_TRAINING = 0.4
@@ -37,6 +39,15 @@ def waves(trainings: int, workers: int) -> int:
 def training_seconds(seconds: float, workers: int, share: float) -> float:
     """Seconds for each training of the answer, of a budget of which it has this share."""
     return share * SLACK * seconds / waves(2 * SEEDS, workers) - PER_TRAINING
+
+
+def paced_epochs(epochs: float, pace: float) -> int:
+    """The epochs that a network has in the time of so many of the reference, if each takes `pace` times as long.
+
+    >>> paced_epochs(12, 1.5), paced_epochs(12, 0.5), paced_epochs(6, 4.0), paced_epochs(1, 3.0)
+    (8, 24, 2, 1)
+    """
+    return max(1, min(LEAST_PACED, round(epochs)), round(epochs / pace))
 
 
 def least_rows(rows: int, classes: int) -> int:

@@ -10,23 +10,12 @@ from nasight.reproducible import torch_threads
 from nasight.studies.finding._work import Request, Trainings
 from nasight.training import Trainer
 
-LEAST_EPOCHS = 2
-"""A network that is far slower than the reference has so many, and takes longer."""
 LEAST_PACE = 0.05
 """One that is far faster has at most twenty times the epochs of the reference."""
 TIMED = 0.1
 """Seconds for which the steps of a candidate and of the reference are timed."""
 STEPS = 3
 """Of each that are timed at least, after one that is not."""
-
-
-def paced_epochs(epochs: float, pace: float) -> int:
-    """The epochs that a network has in the time of so many of the reference, if each takes `pace` times as long.
-
-    >>> paced_epochs(12, 1.5), paced_epochs(12, 0.5), paced_epochs(6, 4.0), paced_epochs(1, 3.0)
-    (8, 24, 2, 1)
-    """
-    return max(1, min(LEAST_EPOCHS, round(epochs)), round(epochs / pace))
 
 
 @dataclass(frozen=True)

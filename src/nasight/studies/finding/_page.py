@@ -86,7 +86,6 @@ def _answer(find: FinishedFind) -> FoundValues:
         test_rows=find.judging_rows(test=True),
         design=find.design(result["architecture"]),
         described=find.described(result["architecture"]),
-        trained=result["trained"],
         command=find.answer.command,
         units=Units.of(result),
         figures=figure_lines(result["figures"]) if result.get("figures") else (),
@@ -165,7 +164,7 @@ def _front(find: FinishedFind) -> FrontValues | None:
     controls = [c for c in find.candidates if c.control and c.architecture not in there]
     return FrontValues(
         points=[*points, *(_outside(find, c, c.reached) for c in controls if c.reached is not None)],
-        length=rung_text(find.rungs[-1], 0, 0) + (" of the reference, or as long" if find.equal_time else ""),
+        length=_length(find),
         take=f"nasight train {quote(str(find.path))} --max-params {points[0].parameters}",
         units=Units.of(find.result),
     )
@@ -278,6 +277,14 @@ def _untried(find: FinishedFind) -> UntriedValues:
         max_latency=find.settings["max_latency"],
         most_products=None if find.plan is None else find.plan.most_products,
     )
+
+
+def _length(find: FinishedFind) -> str:
+    """How long the trainings were that the front tells of, as a sentence."""
+    epochs = rung_text(find.rungs[-1], 0, 0)
+    if find.equal_time:
+        return f"Each network was trained for as long as {epochs} of the reference take."
+    return f"Each network was trained for {epochs}."
 
 
 GATHER: Mapping[str, Callable[[FinishedFind], Any | None]] = {

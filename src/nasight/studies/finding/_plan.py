@@ -21,8 +21,6 @@ GRID_RATES = 3
 """Learning rates that are tried on the user's own network."""
 UNUSED = 0.35
 """A budget of which the plan leaves more is more than is of use."""
-FEWEST_PART = 1 / 3
-"""The least part of the reference's epochs that a slow network has: two of the shortest schedule's six."""
 JUDGE_SHARE = 0.25
 """Of the training rows, those by which recipe and race are judged; fewer where there are many rows."""
 
@@ -43,14 +41,14 @@ class Speed:
     """What the reference takes, in parts of `train`."""
     slower: float = 1.0
     """What a large architecture takes, in parts of `train`: leaders are often large."""
+    own: float = 0.0
+    """How many times as long as one of the reference a training of the user's own baseline takes; 0: there is none."""
+    boosting: float = 0.0
+    """Seconds that gradient boosting would take for all rows and all of its trees; 0: it does not run along."""
 
     def paced(self, controls: int) -> Speed:
-        """In units of the reference, where every training takes as long as one of it.
-
-        Those of the controls too, but for the user's own that is so slow that its fewest epochs take longer.
-        """
-        own = max(1.0, FEWEST_PART * (self.controls - controls + 1) / self.reference)
-        return replace(self, train=self.train * self.reference, controls=controls - 1 + own, reference=1.0, slower=1.0)
+        """In units of the reference, where every training takes as long as one of it, those of the controls too."""
+        return replace(self, train=self.train * self.reference, controls=float(controls), reference=1.0, slower=1.0)
 
     def on_rung(self, rung: int) -> float:
         """What a candidate takes, in parts of `train`: on the first rung all that are proposed, later the leaders."""
@@ -150,7 +148,7 @@ class Plan:
             "recipe": self.recipe_text,
             "propose": f"{self.searches} searches of {self.search_text}, {self.scored} architectures scored",
             "race": ", ".join(f"{n} x {self.rung_text(i)}" for i, n in enumerate(self.places)),
-            "answer": f"winner and baseline, {SEEDS} seeds of {self.epochs} epochs each",
+            "answer": f"winner and baseline, {SEEDS} seeds each, of {self.epochs} epochs",
         }
         same = "epochs are those of the reference: a slower network has fewer, and takes as long"
         sizes = ", ".join(f"{name} {value}" for name, value in self.size.items())
@@ -168,7 +166,7 @@ class Plan:
     def _most_text(self) -> str:
         if self.most_products is None:
             return ""
-        return f"; up to {self.most_products / 1e6:.3g} million multiply-adds, as there is time for"
+        return f"; at most {self.most_products / 1e6:.3g} million multiply-adds per example: there is time for these"
 
     def unused_lines(self, budget: float) -> list[str]:
         """What the plan has no use for, where that is a large part of the budget: a line, or none."""

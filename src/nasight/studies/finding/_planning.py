@@ -11,6 +11,7 @@ from nasight.errors import RequestError
 from nasight.studies.finding._budget import time_text
 from nasight.studies.finding._lengths import (
     FEWEST_EPOCHS,
+    LEAST_PACED,
     MOST_EPOCHS,
     NARROWING,
     PER_TRAINING,
@@ -80,6 +81,7 @@ def plan(
     changes: bool = True,
     whole: bool = False,
     answered: tuple[float, int] | None = None,
+    tunes: bool | None = None,
 ) -> Plan:
     """The plan for a budget of seconds; one that is too small for anything useful says what the least is.
 
@@ -100,11 +102,12 @@ def plan(
     changes : whether there are random changes of images to choose among, which whole trainings compare.
     whole : whether all candidates of the race are trained as long as those that answer, where there is time for enough.
     answered : epochs and rows of the trainings that answered in an earlier leg; None: this is the first. Shorter ones
-        would not take their place, and the recipe is known.
+        would not take their place.
+    tunes : whether the recipe is chosen; by default in the first leg alone.
     """
     planner = _Planner(
         speed, workers, rows, classes, tests, shares, most_epochs, last_places, control_seeds, own, changes, whole,
-        answered,
+        answered, answered is None if tunes is None else tunes,
     )  # fmt: skip
     least, shared = planner.least_training, seconds
     each = training_seconds(seconds, workers, shares["answer"]) - planner.testing
@@ -142,11 +145,23 @@ class _Planner:
     own: float
     changes: bool
     whole: bool
-    answered: tuple[float, int] | None = None
+    answered: tuple[float, int] | None
+    tunes: bool
 
     @property
     def least_rows(self) -> int:
         return least_rows(self.rows, self.classes)
+
+    @property
+    def least_epochs(self) -> int:
+        """Of the trainings that answer.
+
+        At equal time they are as long as the fewest epochs of the user's own baseline, however slow that is. Those of
+        a later leg are at least as long as those before.
+        """
+        own = LEAST_PACED * self.speed.own if self.whole else 0.0
+        before, _ = self.answered or (0.0, 0)
+        return max(FEWEST_EPOCHS, math.ceil(own), math.ceil(before))
 
     @property
     def least_training(self) -> float:
@@ -154,7 +169,7 @@ class _Planner:
         epochs, rows = self.answered or (0.0, 0)
         # The answer has a little less than its plan: the model and the page are made in the same time.
         before = epochs * (rows * self.answer_row + KEPT_EPOCH) * SLACK / ANSWERED
-        return max(FEWEST_EPOCHS * (self.least_rows * self.answer_row + KEPT_EPOCH), before)
+        return max(self.least_epochs * (self.least_rows * self.answer_row + KEPT_EPOCH), before)
 
     @property
     def answer_row(self) -> float:
@@ -169,8 +184,8 @@ class _Planner:
     def plan(self, seconds: float, each: float) -> Plan:
         """The plan for trainings of the answer that take so many seconds each."""
         usable, row = SLACK * seconds, self.answer_row
-        examples = min(self.rows, max(self.least_rows, int((each / FEWEST_EPOCHS - KEPT_EPOCH) / row)))
-        epochs = max(FEWEST_EPOCHS, min(self.most_epochs, int(each / (examples * row + KEPT_EPOCH))))
+        examples = min(self.rows, max(self.least_rows, int((each / self.least_epochs - KEPT_EPOCH) / row)))
+        epochs = max(self.least_epochs, min(self.most_epochs, int(each / (examples * row + KEPT_EPOCH))))
         judges = judge_share(self.rows, examples)
         taught = taught_rows(self.rows, examples, judges)
         lengths = rung_lengths(epochs, taught, min(taught, self.least_rows))
@@ -188,7 +203,7 @@ class _Planner:
         recipe, tuning, compared = self._recipe(usual[: kept[-1] + 1], self.shares["recipe"] * usable, whole=reached)
         answer = epochs * (examples * row + KEPT_EPOCH) + PER_TRAINING + self.testing
         expected = {
-            **({"recipe": tuning} if self.answered is None else {}),
+            **({"recipe": tuning} if self.tunes else {}),
             "propose": waves(searches, self.workers) * search_epochs * (search_rows * search + SEARCH_EPOCH)
             + scored * score / self.workers,
             "race": sum(racing._rung_seconds(i, places[i], costs[k]) for i, k in enumerate(kept)),
@@ -205,12 +220,13 @@ class _Planner:
     def _for_race(self, costs: Sequence[float], seconds: float) -> _Planner:
         """The planner of a race: of whole trainings alone where there is time for enough, else of short ones too.
 
-        Nobody leaves a race that has but one rung, so the noise of a seed need not be known.
+        Nobody leaves a race that has but one rung, so the noise of a seed need not be known. Where the user's own
+        baseline has its fewest epochs, there are no shorter ones.
         """
         if not self.whole:
             return self
-        alone = replace(self, control_seeds=1)
-        return alone if alone._places(costs[-1:], seconds)[0] >= FEWEST_RACED else replace(self, whole=False)
+        alone, slow = replace(self, control_seeds=1), LEAST_PACED * self.speed.own > FEWEST_EPOCHS
+        return alone if slow or alone._places(costs[-1:], seconds)[0] >= FEWEST_RACED else replace(self, whole=False)
 
     def _recipe(self, costs: Sequence[float], seconds: float, *, whole: bool) -> tuple[int, float, bool]:
         """Which of the lengths the short trainings of the recipe have, what all of its trainings take, and whether

@@ -17,6 +17,7 @@ from nasight.reproducible import generator_for, torch_threads
 from nasight.searching import Run, method_row
 from nasight.studies._explain import explain
 from nasight.studies.finding._capacity import affordable
+from nasight.studies.finding._context import NEAREST
 from nasight.studies.finding._leg import Leg, LegResult
 from nasight.studies.finding._lengths import least_rows, search_length
 from nasight.studies.finding._names import SPACE
@@ -30,6 +31,7 @@ from nasight.studies.finding._proposers import (
     from_searches,
     known_elsewhere,
     largest,
+    near_in_sizes,
     near_reference,
     of_smaller_sizes,
     rivals,
@@ -108,7 +110,8 @@ def _proposed(leg: Leg, race: Race) -> list[Candidate]:
     elsewhere = known_elsewhere(leg.space, leg.data.name, allowed, known) if leg.plan.paced else []
     near = max(1, round((NEAR_BESIDE if elsewhere else NEAR_SHARE) * places))
     found += elsewhere
-    found += near_reference(leg.space, allowed, _nearness(leg), near, leg.context.patience, turns=_turns(leg))
+    center, patience = leg.read(leg.reference()), leg.context.patience
+    found += near_reference(leg.space, center, allowed, _nearness(leg), near, patience, turns=_turns(leg))
     number = max(2, round(LIKELIEST * places))
     if runs:
         found += from_searches(leg.space, runs, allowed, number, leg.context.patience)
@@ -121,6 +124,11 @@ def _proposed(leg: Leg, race: Race) -> list[Candidate]:
         # Last, so that a race of few places has one of every other proposer.
         sizes = [counts(proposal.architecture) for proposal in found]
         found += of_smaller_sizes(leg.space, runs, allowed, counts, sizes, max(1, number // 4), leg.context.patience)
+    if leg.longer_is_meant:
+        # Limits are asked of the front at the size of the later training, where short trainings say little.
+        sizes = [counts(proposal.architecture) for proposal in found]
+        usual = leg.space.reference
+        found += near_in_sizes(leg.space, usual, allowed, counts, sizes, min(NEAREST, leg.context.patience))
     merged = leg.merged(found, _first(leg, race, places))
     return merged if leg.previous is None else [_carried(c, leg.previous) for c in merged]
 

@@ -153,6 +153,10 @@ class Race:
             self.outcomes[entry] = outcome
             self._accuracies.setdefault((entry.architecture, entry.rung), []).append(outcome.accuracy)
 
+    def leave(self, entry: Entry) -> None:
+        """Let a candidate leave before this training, for which there is no time."""
+        self.left[entry.architecture] = Left(entry.rung, "time")
+
     def accuracy(self, architecture: str, rung: int | None = None) -> float:
         """The mean accuracy of a candidate on a rung (this one); minus infinity where it has none."""
         rung = self.rung if rung is None else rung

@@ -14,6 +14,7 @@ import numpy as np
 from nasight.data import Units
 from nasight.runs import RunFolder
 from nasight.studies.finding._answer import baseline_words, figures_network
+from nasight.studies.finding._boosting import ALL_TREES, TREES
 from nasight.studies.finding._difference import Difference, difference
 from nasight.studies.finding._front import Point, carried_on, front
 from nasight.studies.finding._leg import Leg
@@ -118,6 +119,7 @@ def result_of(leg: Leg, race: Race, sides: Sides) -> dict[str, Any]:
             {**asdict(row.recipe), "accuracy": row.accuracy, "epochs": leg.recipe_epochs(row.whole), "whole": row.whole}
             for row in leg.tried
         ],
+        "boosting_trees": _trees(leg),
         "own_rates": [{"recipe": asdict(recipe), "accuracy": accuracy} for recipe, accuracy in leg.own_rates],
         "race": _race_result(leg, race, products),
         "front": [asdict(point) for point in _front(leg, race, products)],
@@ -128,6 +130,13 @@ def result_of(leg: Leg, race: Race, sides: Sides) -> dict[str, Any]:
         "answers": 1 if leg.previous is None else leg.previous.result["answers"] + 1,
     }
     return {**result, "figures_network": figures_network(result), "sentence": sentence(result)}
+
+
+def _trees(leg: Leg) -> int | None:
+    """Rounds that gradient boosting had; None: it did not run along."""
+    if BOOSTING not in leg.context.spaces or leg.left_out(BOOSTING):
+        return None
+    return TREES if leg.trees == ALL_TREES else leg.trees
 
 
 def _ahead(race: Race, baseline: Candidate) -> dict[str, Any] | None:
@@ -266,13 +275,13 @@ def _front(leg: Leg, race: Race, products: Mapping[str, int | None]) -> list[Poi
 def sentence(result: Mapping[str, Any]) -> str:
     """The answer in one sentence."""
     low, high = result["interval"]
-    base, level = result["baseline"], f"{result['level']:.0%}"
+    base, interval = result["baseline"], f"{100 * result['level']:g} % interval"
     units = Units.of(result)
-    ends = f"{units.number(low)} to {units.number(high)} at {level}"
     name = baseline_words(result)
     if result["better"]:
         return (
-            f"Better by {units.difference(result['difference'])} than {name} ({ends}): "
+            f"Better by {units.difference(result['difference'])} than {name} "
+            f"({interval}: {units.number(low)} to {units.number(high)}): "
             f"{units.text(result['accuracy'])} against {units.text(base['accuracy'])}."
         )
     if result["architecture"] == base["architecture"]:
@@ -281,6 +290,6 @@ def sentence(result: Mapping[str, Any]) -> str:
     return (
         f"Not better: take {name} ({units.text(base['accuracy'])}). The best that was found has "
         f"{units.text(result['accuracy'])}, a difference of {units.difference(result['difference'], sign=True)} "
-        f"({units.number(low, sign=True)} to {units.number(high, sign=True)} at {level})."
+        f"({interval}: {units.number(low, sign=True)} to {units.number(high, sign=True)})."
         + (" The model in this folder is that network." if base["kind"] == BOOSTING else "")
     )

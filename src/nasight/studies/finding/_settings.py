@@ -55,6 +55,11 @@ class FindSettings:
         return {part: self.shares.get(part, share * rest / others if others else 0) for part, share in SHARES.items()}
 
 
+def leg_seed(seed: int, number: int = 0) -> int:
+    """The first seed of a leg: far enough from those of other finds and legs that none of theirs is used again."""
+    return 10_000 * seed + 100 * number
+
+
 def is_own(space: str) -> bool:
     """Whether the space of a find is the user's: a model, or code in a file."""
     return space == "module" or is_code(space)

@@ -16,6 +16,7 @@ from nasight.kernels import score
 from nasight.reproducible import torch_threads
 from nasight.searching import method_row
 from nasight.spaces import Space
+from nasight.studies.finding._boosting import boosting_seconds
 from nasight.studies.finding._lengths import PER_TRAINING
 from nasight.studies.finding._plan import Speed
 from nasight.studies.finding._work import Request, Trainings, read_architecture, rows_of
@@ -63,6 +64,8 @@ class Probe:
     """A training of a large architecture."""
     others: int = 2
     """Controls besides it, which take about as long as the architectures of the space."""
+    boosting: Request | None = None
+    """A training of gradient boosting, where that runs along."""
 
     def __call__(self, number: int) -> Speed:
         trainings, data = self.trainings, rows_of(self.trainings.data)
@@ -80,8 +83,19 @@ class Probe:
             score(space, "naswot", data, architectures=archs, workers=1, device=trainings.device)
             scored = (time.perf_counter() - start) / max(len(archs), 1)
         # One that is faster counts as one: it waits for the others of its rung.
-        slower = 0.0 if self.own is None else max(1.0, TrainingProbe(trainings, (self.own,))(number) / train)
-        return Speed(train, search, scored, self.others + slower, each[0] / train, max(1.0, large / train))
+        own = 0.0 if self.own is None else TrainingProbe(trainings, (self.own,))(number)
+        slower = 0.0 if self.own is None else max(1.0, own / train)
+        boosting = 0.0 if self.boosting is None else boosting_seconds(trainings.job(self.boosting), trainings.threads)
+        return Speed(
+            train,
+            search,
+            scored,
+            self.others + slower,
+            each[0] / train,
+            max(1.0, large / train),
+            own / each[0],
+            boosting,
+        )
 
     def _supernet(self, space: Space, data: Dataset) -> float:
         """Seconds per image of a forward and a backward pass of the supernet."""

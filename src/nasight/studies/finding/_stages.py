@@ -12,7 +12,7 @@ from nasight.searching import Latency
 from nasight.studies.finding._answering import answer
 from nasight.studies.finding._capacity import affordable, room, spare
 from nasight.studies.finding._leg import Leg, LegResult
-from nasight.studies.finding._lengths import FEWEST_EPOCHS, MOST_EPOCHS, training_seconds
+from nasight.studies.finding._lengths import FEWEST_EPOCHS, LEAST_PACED, MOST_EPOCHS, paced_epochs, training_seconds
 from nasight.studies.finding._names import (
     FIRST_OPTIONS,
     OWN,
@@ -25,9 +25,15 @@ from nasight.studies.finding._names import (
     shown,
     split_name,
 )
-from nasight.studies.finding._pace import paced_epochs
 from nasight.studies.finding._plan import GRID, GRID_RATES, Plan, Speed
-from nasight.studies.finding._planning import FEWEST_PLACES, FRONT_PLACES, control_seeds, plan, plan_of_trainings
+from nasight.studies.finding._planning import (
+    FEWEST_PLACES,
+    FRONT_PLACES,
+    TooSmall,
+    control_seeds,
+    plan,
+    plan_of_trainings,
+)
 from nasight.studies.finding._proposals import proposals
 from nasight.studies.finding._proposers import at_random, mutations
 from nasight.studies.finding._race import Candidate, Entry, Outcome, Race
@@ -41,6 +47,8 @@ TUNING_SEED = 50
 """The recipe's trainings have a seed of their own: the best of them must not stand for the reference in the race."""
 TURNS = 3
 """In which changes of the leaders enter a race of whole trainings."""
+RENEWED = 2
+"""The recipe is chosen again where trainings are so many times as long as those that compared random changes."""
 LARGEST_OF = 10
 """A large architecture is the largest of so many."""
 
@@ -131,7 +139,9 @@ def _measured(leg: Leg) -> dict[str, float]:
     found = list[Speed]()
     own = leg.request(OWN, OWN, 1, 0, Recipe()) if OWN in leg.context.spaces else None
     others = leg.controls - (own is not None)
-    probe = Probe(leg.context.trainings, requests, leg.settings.method, size, own, _large(leg), others)
+    boosts = BOOSTING in leg.context.spaces and not leg.left_out(BOOSTING)
+    boosting = leg.request(BOOSTING, BOOSTING, 1, 0, Recipe()) if boosts else None
+    probe = Probe(leg.context.trainings, requests, leg.settings.method, size, own, _large(leg), others, boosting)
     leg.context.workers.each(probe, range(leg.context.count), lambda number, speed: found.append(speed))
     return asdict(mean_speed(found))
 
@@ -143,6 +153,27 @@ def _planned(leg: Leg, speed: Speed | None) -> Plan:
 
 
 def _divided(leg: Leg, speed: Speed | None) -> Plan:
+    """The plan; where a later leg has far longer trainings, one in which whole ones compare random changes again."""
+    usual = _plan(leg, speed, tunes=leg.previous is None)
+    if leg.previous is None or not (leg.counts_seconds and _chooses_changes(leg)):
+        return usual
+    long = RENEWED * _chosen_by(leg)
+    try:
+        again = _plan(leg, speed, tunes=True)
+    except TooSmall:
+        return usual
+    return again if again.recipe_whole and again.rungs[-1] >= long else usual
+
+
+def _chosen_by(leg: Leg) -> int:
+    """The epochs of the trainings that compared random changes of images last, in an earlier leg."""
+    kept = [leg.journal[key] for number in range(leg.number) if (key := f"plan {number}") in leg.journal]
+    plans = [Plan.from_dict(each) for each in kept]
+    last = next((each for each in reversed(plans) if "recipe" in each.seconds), plans[0])
+    return last.rungs[-1] if last.recipe_whole else last.recipe_epochs
+
+
+def _plan(leg: Leg, speed: Speed | None, *, tunes: bool) -> Plan:
     rows, before = len(leg.data.train_y), leg.previous
     if leg.budget.trainings is not None:
         epochs = leg.settings.epochs or (FEWEST_EPOCHS if before is None else round(leg.length_of(before.number)))
@@ -157,18 +188,27 @@ def _divided(leg: Leg, speed: Speed | None) -> Plan:
     speed = speed.paced(leg.controls) if leg.counts_seconds else speed
     return plan(
         speed, left, workers=leg.context.count, rows=rows, classes=leg.data.fewest, tests=leg.tests, spent=spent,
-        shares=leg.shares, most_epochs=leg.epochs or MOST_EPOCHS,
+        shares=leg.settings.all_shares if tunes else leg.shares, most_epochs=leg.epochs or MOST_EPOCHS,
         last_places=FRONT_PLACES if leg.longer_is_meant else FEWEST_PLACES,
         control_seeds=control_seeds(leg.controls),
-        own=max(1.0, speed.controls - leg.controls + 1) if OWN in leg.context.spaces else 0.0,
+        own=_own_trainings(leg, speed),
         changes=_chooses_changes(leg), whole=leg.counts_seconds,
-        answered=None if before is None else (leg.length_of(before.number), before.plan.examples),
+        answered=None if before is None else (leg.length_of(before.number), before.plan.examples), tunes=tunes,
     )  # fmt: skip
 
 
+def _own_trainings(leg: Leg, speed: Speed) -> float:
+    """What a short training of the user's own baseline takes, in those of the space; 0: there is none."""
+    if OWN not in leg.context.spaces:
+        return 0.0
+    return max(1.0, LEAST_PACED * speed.own / FEWEST_EPOCHS if leg.counts_seconds else speed.own * speed.reference)
+
+
 def _recipe(leg: Leg) -> tuple[Recipe, list[Tried]]:
-    if leg.previous is not None:
+    if leg.previous is not None and not leg.tunes:
         return Recipe(**leg.previous.result["recipe"]), []
+    if leg.previous is not None:
+        leg.context.tell("note", {"text": "trainings are far longer than before, so the recipe is chosen again"})
     reference = leg.reference()
 
     def train(recipes: Sequence[Recipe], whole: bool) -> list[Outcome | None]:
@@ -192,7 +232,7 @@ def _own_rates(leg: Leg) -> list[tuple[Recipe, float | None]]:
     """What the user's own network comes to with each learning rate: the recipe was tuned on the space's reference."""
     if OWN not in leg.context.spaces or _over_limits(leg, OWN, leg.context.parameters(OWN, OWN)) is not None:
         return []
-    if leg.previous is not None:
+    if leg.previous is not None and not leg.tunes:
         return [(Recipe(**row["recipe"]), row["accuracy"]) for row in leg.previous.result.get("own_rates", [])]
     recipes = [replace(leg.recipe, lr=lr) for lr in RATES]
     outcomes = _tuned(leg, OWN, OWN, recipes)
@@ -302,6 +342,12 @@ def _train(leg: Leg, race: Race) -> None:
     """Train all that the rung asks for."""
     while asked := race.ask():
         leg.measure_paces(entry.architecture for entry in asked)
+        slow = [
+            e for e in asked if leg.too_slow(e.architecture, e.rung) and not race.candidates[e.architecture].control
+        ]
+        for entry in slow:
+            race.leave(entry)
+        asked = [entry for entry in asked if entry not in slow]
         requests = [_entry(leg, entry) for entry in asked]
         for entry, outcome in zip(asked, leg.context.workers.train(requests), strict=True):
             race.tell(entry, outcome)
