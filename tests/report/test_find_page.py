@@ -228,7 +228,7 @@ def test_a_race_that_stopped_early_is_shown_with_the_rungs_that_were_run(tmp_pat
     assert "6 of the candidates reached the last rung" in said["race"]
     assert "were trained on both" not in said["race"]
     assert charts(path)["race"]["race"]["layout"]["xaxis"]["ticktext"] == ["3 epochs of 250 rows"]
-    assert "Accuracy after 3 epochs against" in said["front"]
+    assert "Each network was trained for 3 epochs." in said["front"]
     assert "The winner's longest training in the race had 3 epochs, those of the answer 27." in said["untried"]
     assert (
         "6 (planned: 8) candidates for 3 epochs of 250 rows, with 2 controls; planned and not reached: "
@@ -604,7 +604,7 @@ def test_a_race_of_whole_trainings_is_drawn_over_what_an_example_costs(tmp_path:
     changed(answer.path, race=raced, equal="seconds", recipes=tried, baseline=baseline)
     path = find_page(answer.path)
     said, drawn = words(section(path, "race")), charts(path)["race"]["race"]
-    assert "All trainings take about as long as those of the answer: 30 epochs of the reference" in said
+    assert "All trainings take about as long as those of the answer: as 30 epochs of the reference" in said
     assert "predicts a longer one" not in said
     assert "Another seed alone" not in said
     places = [x for trace in drawn["data"] for x in trace["x"] if x is not None]

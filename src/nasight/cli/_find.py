@@ -170,6 +170,7 @@ WITH_RESUME = frozenset({"resume", "budget", "trainings", "workers", "cluster", 
 def summary(answer: Answer) -> str:
     """The answer as a person reads it."""
     from nasight.data import majority_warning, telling_lines
+    from nasight.report.finding import proposer_words
     from nasight.studies import time_text
 
     r, base = answer.result, answer.baseline
@@ -185,7 +186,7 @@ def summary(answer: Answer) -> str:
     lines = [
         r["sentence"],
         "",
-        f"  found        {r['architecture']}  (proposed by {r['proposed_by']})",
+        f"  found        {r['architecture']}  (proposed by: {proposer_words(r['proposed_by'])})",
         f"  {r.get('metric', 'accuracy'):12} {scores} on the test part, {size_text(r)}",
         *([] if of_baseline else further),
         f"  baseline     {base['architecture']}",

@@ -38,15 +38,15 @@ def leg_of(folder: Path, budget: float, rows: int, speed: Speed, *, longer: bool
     target = "paper" if longer else None
     space = SimpleNamespace(reference="reference", format=str)
     context = SimpleNamespace(
-        settings=SimpleNamespace(seed=0, all_shares=SHARES, target=target), journal=journal, space=space, seen=[],
-        count=2, data=SimpleNamespace(train_y=torch.zeros(rows), test_y=None), clock=lambda: 0.0,
+        settings=SimpleNamespace(seed=0, all_shares=SHARES, target=target, batch_size=32), size={}, journal=journal,
+        space=space, seen=[], count=2, data=SimpleNamespace(train_y=torch.zeros(rows), test_y=None), clock=lambda: 0.0,
         allowed=lambda arch: True, spaces={"space": None}, reference="reference",
     )  # fmt: skip
     found = Leg(cast(Any, context), 0, Budget(budget), None)
     last = FRONT_PLACES if longer else FEWEST_PLACES
     planned = speed.paced(found.controls) if paced else speed
     divided = plan(planned, budget, workers=2, rows=rows, classes=10, last_places=last, whole=paced)
-    found.plan = replace(divided, paced=paced)
+    found.plan, found.recipe = replace(divided, paced=paced), Recipe()
     return found
 
 

@@ -195,6 +195,7 @@ def test_a_candidate_whose_two_epochs_take_far_longer_than_a_training_is_not_tra
         trained.extend(request.architecture for request in requests)
         return [Outcome(80.0, seconds=1.0) for _ in requests]
 
+    leg.context.folder = SimpleNamespace(path=tmp_path)  # type: ignore[assignment]
     leg.context.workers = SimpleNamespace(train=train)  # type: ignore[assignment]
     leg.measure_paces = lambda names: None  # type: ignore[method-assign]
     race.enter([Candidate("slow", "x", 1), Candidate("leader0", "x", 1), Candidate("own", "x", 1, control=True)])

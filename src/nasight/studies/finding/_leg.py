@@ -203,7 +203,7 @@ class Leg:
             return ALL_TREES
         usual = PER_TRAINING + self.plan.epochs * self.plan.examples * self.speed.train
         whole = self.speed.boosting * self.plan.examples / len(self.data.train_y)
-        return ALL_TREES if whole <= BOOSTED * usual else max(FEWEST_TREES, int(TREES * BOOSTED * usual / whole))
+        return ALL_TREES if whole <= BOOSTED * usual else max(FEWEST_TREES, round(TREES * BOOSTED * usual / whole))
 
     def pace(self, name: str) -> float:
         """How many times as long as one of the reference an epoch of a candidate takes; 1 where epochs count."""

@@ -161,7 +161,7 @@ class _Planner:
         """
         own = LEAST_PACED * self.speed.own if self.whole else 0.0
         before, _ = self.answered or (0.0, 0)
-        return max(FEWEST_EPOCHS, math.ceil(own), math.ceil(before))
+        return max(FEWEST_EPOCHS, math.ceil(own), int(before))
 
     @property
     def least_training(self) -> float:
