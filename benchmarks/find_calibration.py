@@ -8,13 +8,16 @@ difference should lie in the 95 % interval of at least 18 of the 20 finds. A fin
 claim: it is counted apart.
 
 The same test rows judge the further seeds. These show how seeds vary, and not how rows do, while the interval of a find
-allows for both, so it should hold more often than 95 times in 100. So there are two further counts. Student's interval
+allows for both, so it should hold more often than 95 times in 100. So there are two further counts. Welch's interval
 of the difference between the seeds of a find and the further ones allows for what varies there, and no more: it should
-hold zero 95 times in 100. (Accuracies are multiples of one row of 360. Where all seeds of a find show the same
-difference, this interval has no width; such finds are counted apart.) And the test rows are cut in two halves at
+hold zero 95 times in 100. (Accuracies are multiples of one row of 360. Where all seeds of either side come to the same,
+this interval has no width; such finds are counted apart.) And the test rows are cut in two halves at
 random: the seeds of the find are judged by one, the further seeds by the other. An interval of the difference of the
 two, from the variances that a find takes, should hold zero at least 95 times in 100; rather more, since both halves
 have rows added (Agresti and Min).
+
+Winner and baseline have the same seeds. How far the same seed moves both in the same direction is the correlation of
+their accuracies over the further seeds; an interval that pairs seeds would gain by it.
 
 All finds run first, and for these nothing else may run on the machine: seconds count. The further trainings have the
 epochs that the finds had, so other work beside them changes nothing but the time that they take.
@@ -32,7 +35,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
 from pathlib import Path
-from statistics import fmean
+from statistics import correlation as pearson
+from statistics import fmean, pstdev, variance
 from typing import Any
 
 import torch
@@ -125,22 +129,46 @@ def judged(row: dict[str, Any], data: Dataset, given: Namespace) -> dict[str, An
     mine = {name: [o for o in map(outcome_from_json, of) if o is not None] for name, of in row["outcomes"].items()}
     more = further(row["result"], data, given.further, given.workers)
     shown = fmean(o.accuracy for o in more["winner"]) - fmean(o.accuracy for o in more["baseline"])
-    low, high = row["interval"]
+    # As it is taken now, whatever the version was that made the find.
+    now = difference(mine["winner"], mine["baseline"]).within(100.0)
     told = {
         "shown": shown,
-        "held": low <= shown <= high,
+        "interval": [now.low, now.high],
+        "better": now.better,
+        "held": now.low <= shown <= now.high,
         "further": {name: [o.accuracy for o in outcomes] for name, outcomes in more.items()},
     }
-    return row | told | {"held by seeds": by_seeds(row | told), "halves agree": halves_agree(mine, more, row["seed"])}
+    return row | told | {"halves agree": halves_agree(mine, more, row["seed"])}
 
 
 def by_seeds(row: dict[str, Any]) -> bool | None:
-    """Whether Student's interval of the seeds of a find less the further seeds holds zero; None: it has no width."""
-    pairs = [a - b for a, b in zip(*row["accuracies"], strict=True)]
-    mean, half = mean_interval(pairs)
-    if half < 1e-6:
+    """Whether Welch's interval of the seeds of a find less the further seeds holds zero; None: it has no width."""
+    winner, baseline = row["accuracies"]
+    parts = [_of_mean(side) for side in (winner, baseline)]
+    if sum(v for v, _ in parts) < 1e-9:
         return None
-    return abs(row["shown"] - mean) <= half * math.sqrt(1 + len(pairs) / len(row["further"]["winner"]))
+    parts += [_of_mean(side) for side in row["further"].values()]
+    return _holds(fmean(winner) - fmean(baseline) - row["shown"], parts)
+
+
+def correlation(row: dict[str, Any]) -> float | None:
+    """Of the accuracies of winner and baseline over the further seeds; None: one of them is always the same."""
+    winner, baseline = row["further"]["winner"], row["further"]["baseline"]
+    return None if min(pstdev(winner), pstdev(baseline)) < 1e-9 else pearson(winner, baseline)
+
+
+def _of_mean(accuracies: Sequence[float]) -> tuple[float, int]:
+    """The variance of a mean over seeds, and its degrees of freedom."""
+    return variance(accuracies) / len(accuracies), len(accuracies) - 1
+
+
+def _holds(apart: float, parts: Sequence[tuple[float, int]]) -> bool:
+    """Whether the 95 % interval of a difference, from the variances of its parts, holds zero."""
+    total = sum(v for v, _ in parts)
+    if total == 0:
+        return apart == 0
+    freedom = total**2 / sum(v**2 / k for v, k in parts)
+    return abs(apart) <= float(t.ppf(0.975, freedom)) * math.sqrt(total)
 
 
 def halves_agree(mine: Sides, more: Sides, seed: int) -> bool:
@@ -152,11 +180,7 @@ def halves_agree(mine: Sides, more: Sides, seed: int) -> bool:
         cut = [_on(sides[name], chosen) for name in ("winner", "baseline")]
         means.append(difference(*cut).mean)
         parts += variances(*cut)
-    variance = sum(v for v, _ in parts)
-    if variance == 0:
-        return means[0] == means[1]
-    freedom = variance**2 / sum(v**2 / k for v, k in parts)
-    return abs(means[0] - means[1]) <= float(t.ppf(0.975, freedom)) * math.sqrt(variance)
+    return _holds(means[0] - means[1], parts)
 
 
 def _on(outcomes: Sequence[Outcome], rows: Any) -> list[Outcome]:
@@ -171,16 +195,24 @@ def _on(outcomes: Sequence[Outcome], rows: Any) -> list[Outcome]:
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
     apart = [row for row in rows if not row["same"]]
-    better, by = [row for row in apart if row["better"]], [row["held by seeds"] for row in apart]
+    better, by = [row for row in apart if row["better"]], [by_seeds(row) for row in apart]
     lines = [
         "| finds | winner is the baseline | intervals | hold what further seeds show | seeds agree |"
-        " halves of the rows agree | called better | of them not better |",
-        "|---|---|---|---|---|---|---|---|",
+        " halves of the rows agree | called better | of them not better | correlation of the same seeds (95 %) |",
+        "|---|---|---|---|---|---|---|---|---|",
         f"| {len(rows)} | {len(rows) - len(apart)} | {len(apart)} | {sum(row['held'] for row in apart)} |"
         f" {by.count(True)} of {len(by) - by.count(None)} | {sum(row['halves agree'] for row in apart)} |"
-        f" {len(better)} | {sum(row['shown'] <= 0 for row in better)} |",
+        f" {len(better)} | {sum(row['shown'] <= 0 for row in better)} | {_correlations(apart)} |",
     ]
     return "\n".join(lines) + "\n" + states(row["code"] for row in rows)
+
+
+def _correlations(rows: Sequence[dict[str, Any]]) -> str:
+    known = [value for row in rows if (value := correlation(row)) is not None]
+    if len(known) < 2:
+        return ""
+    mean, half = mean_interval(known)
+    return f"{mean:+.2f} ({mean - half:+.2f} to {mean + half:+.2f})"
 
 
 def main() -> None:

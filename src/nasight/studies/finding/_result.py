@@ -51,7 +51,7 @@ class Sides:
         return [round(outcome.accuracy, 4) for outcome in self.outcomes[side.architecture]]
 
     def difference(self, level: float, units: Units) -> Difference:
-        """Of winner and baseline, paired over seeds; percentages of rows differ by 100 points at most."""
+        """Of winner and baseline; percentages of rows differ by 100 points at most."""
         if self.same:
             return Difference(0.0, 0.0, 0.0, level)
         winner, baseline = (self.outcomes[side.architecture] for side in (self.winner, self.baseline))
