@@ -286,5 +286,5 @@ def test_in_a_find_with_a_clock_the_epochs_of_every_training_follow_from_its_pac
     lines = {line["architecture"]: line for line in result["race"]["lines"]}
     assert lines[base["architecture"]]["epochs"] == list(plan.rungs[: len(result["race"]["rungs"])])
     page = " ".join((tmp_path / "a" / "report.html").read_text().split())
-    assert f"All trainings take about as long as those of the answer: {plan.epochs} epochs of the reference" in page
+    assert f"All trainings take about as long as those of the answer: as {plan.epochs} epochs of the reference" in page
     assert f"{base['epochs']} epochs in {took['baseline']:.3g} s" in page

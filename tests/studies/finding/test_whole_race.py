@@ -20,6 +20,7 @@ def whole_leg(folder: Path, space: Space) -> Leg:
     """A leg in the middle of a race of whole trainings, with 100 of its 600 seconds gone."""
     leg = leg_of(folder, 600, 2_000, Speed(ROW, 2 * ROW, 0.06), paced=True)
     leg.space = leg.context.space = space
+    leg.context.reference = space.reference
     leg.settings.max_latency = leg.settings.max_params = None
     leg.context.clock = cast(Any, lambda: 100.0)
     leg.mutated = 3

@@ -44,6 +44,9 @@ from nasight.studies.finding._workers import SearchRequest
 LIKELIEST, RIVALS, SCORED, RANDOM, MUTATED, NEAR_SHARE = 0.35, 0.15, 0.05, 0.1, 0.2, 0.35
 KNOWN, NEAR_BESIDE = 0.35, 0.15
 """Where it is known what did well on other data, its share of the places, and that of those near the reference."""
+OTHERS = 5
+"""Places that those near the reference leave in a race of few: a search, the likeliest, an open decision, the largest and
+chance."""
 WHOLE_MUTATED = 0.4
 """Of the places of a race of whole trainings."""
 TIMED = 0.3
@@ -108,7 +111,8 @@ def _proposed(leg: Leg, race: Race) -> list[Candidate]:
         found += [Proposal(leg.read(c.architecture), EARLIER) for c in best]
     known = max(1, round(KNOWN * places))
     elsewhere = known_elsewhere(leg.space, leg.data.name, allowed, known) if leg.plan.paced else []
-    near = max(1, round((NEAR_BESIDE if elsewhere else NEAR_SHARE) * places))
+    first = _first(leg, race, places)
+    near = max(1, min(round((NEAR_BESIDE if elsewhere else NEAR_SHARE) * places), first - OTHERS))
     found += elsewhere
     center, patience = leg.read(leg.reference()), leg.context.patience
     found += near_reference(leg.space, center, allowed, _nearness(leg), near, patience, turns=_turns(leg))
@@ -117,9 +121,10 @@ def _proposed(leg: Leg, race: Race) -> list[Candidate]:
         found += from_searches(leg.space, runs, allowed, number, leg.context.patience)
         found += rivals_found[: max(1, round(RIVALS * places))]
     found += largest(leg.space, allowed, counts, leg.context.patience, leg.settings.max_params)
-    found += from_scores(leg.space, scores, counts, max(1, round(SCORED * places)))
     chance = generator_for(leg.seed, "chance", leg.number)
+    # Before the scores: what nobody recommends is compared with, in a race of few places too.
     found += at_random(leg.space, allowed, max(1, round(RANDOM * places)), chance, leg.context.tries)
+    found += from_scores(leg.space, scores, counts, max(1, round(SCORED * places)))
     if runs:
         # Last, so that a race of few places has one of every other proposer.
         sizes = [counts(proposal.architecture) for proposal in found]
@@ -129,7 +134,7 @@ def _proposed(leg: Leg, race: Race) -> list[Candidate]:
         sizes = [counts(proposal.architecture) for proposal in found]
         usual = leg.space.reference
         found += near_in_sizes(leg.space, usual, allowed, counts, sizes, min(NEAREST, leg.context.patience))
-    merged = leg.merged(found, _first(leg, race, places))
+    merged = leg.merged(found, first)
     return merged if leg.previous is None else [_carried(c, leg.previous) for c in merged]
 
 

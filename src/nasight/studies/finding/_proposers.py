@@ -158,7 +158,7 @@ def near_in_sizes(
 ) -> list[Proposal]:
     """What is closest to the reference within limits below the largest of some sizes: for the front, one of each."""
     least, most = min(map(count, space.lightest()), default=min(sizes, default=0)), max(sizes, default=0)
-    found = []
+    found = list[Proposal]()
     for limit in size_steps(least, most, NEAR_LEVELS):
         fits = _smaller(count, limit)
         arch = closest(space, reference, lambda arch, fits=fits: fits(arch) and allowed(arch), count, patience)  # type: ignore[misc]
