@@ -13,6 +13,7 @@ import io
 import json
 import math
 import platform
+import re
 import statistics
 import sys
 import tempfile
@@ -42,8 +43,9 @@ class Flags(argparse.ArgumentParser):
     """A parser with the flags that every benchmark has; a script adds its own.
 
     `result` is the name of the result and `work` the default folder of runs that a second call does not repeat; in both
-    `{part}` stands for the value of --part. `seeds` is how many there are by default, `chance` what they are, `data`
-    what is read from --data-folder. Without `seeds` or `data` the flag is there and does nothing.
+    `{part}` stands for the value of --part, and the name of any other flag for its value. `seeds` is how many there are
+    by default, `chance` what they are, `data` what is read from --data-folder. Without `seeds` or `data` the flag is
+    there and does nothing.
     """
 
     def __init__(
@@ -59,7 +61,7 @@ class Flags(argparse.ArgumentParser):
         # --seed must not be read as --seeds, nor --data as --data-folder.
         super().__init__(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
         self.result, self.work = result, work
-        place = f"benchmarks/results/{result}.json.gz".replace("{part}", "PART")
+        place = named_in_capitals(f"benchmarks/results/{result}.json.gz")
         self.add_argument("--out", type=Path, metavar="FILE", help=f"the result, .json.gz or .json (default {place})")
         folder = f"folder of {data} (default $NASIGHT_DATA, else your cache)" if data else "does nothing: none is read"
         self.add_argument("--data-folder", metavar="FOLDER", help=folder)
@@ -68,7 +70,7 @@ class Flags(argparse.ArgumentParser):
         short = "a run of seconds, to see that it works; without --out it writes to a temporary folder"
         self.add_argument("--quick", action="store_true", help=short)
         if work is not None:
-            kept = f"folder of runs, which are not repeated (default {work.replace('{part}', 'PART')})"
+            kept = f"folder of runs, which are not repeated (default {named_in_capitals(work)})"
             self.add_argument("--work-folder", type=Path, metavar="FOLDER", help=kept)
 
     def read(self, **quick: Any) -> argparse.Namespace:
@@ -88,6 +90,11 @@ class Flags(argparse.ArgumentParser):
         if work is not None and given.work_folder is None:
             given.work_folder = Path(work.format(**vars(given)))
         return given
+
+
+def named_in_capitals(place: str) -> str:
+    """A place as the help shows it: `{part}` is PART."""
+    return re.sub(r"{(\w+)}", lambda name: name[1].upper(), place)
 
 
 def at_least_one(text: str) -> int:

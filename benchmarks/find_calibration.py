@@ -9,15 +9,15 @@ claim: it is counted apart.
 
 The same test rows judge the further seeds. These show how seeds vary, and not how rows do, while the interval of a find
 allows for both, so it should hold more often than 95 times in 100. So there are two further counts. Welch's interval
-of the difference between the seeds of a find and the further ones allows for what varies there, and no more: it should
-hold zero 95 times in 100. (Accuracies are multiples of one row of 360. Where all seeds of either side come to the same,
-this interval has no width; such finds are counted apart.) And the test rows are cut in two halves at
+of the paired differences of a find less those of the further seeds allows for what varies there, and no more: it should
+hold zero 95 times in 100. (Accuracies are multiples of one row of 360. Where all seeds of a find show the same
+difference, its variance says nothing; such finds are counted apart.) And the test rows are cut in two halves at
 random: the seeds of the find are judged by one, the further seeds by the other. An interval of the difference of the
 two, from the variances that a find takes, should hold zero at least 95 times in 100; rather more, since both halves
 have rows added (Agresti and Min).
 
-Winner and baseline have the same seeds. How far the same seed moves both in the same direction is the correlation of
-their accuracies over the further seeds; an interval that pairs seeds would gain by it.
+Winner and baseline have the same seeds, and the interval pairs them. What it gains by that depends on how far the same
+seed moves both in the same direction: the correlation of their accuracies over the further seeds.
 
 All finds run first, and for these nothing else may run on the machine: seconds count. The further trainings have the
 epochs that the finds had, so other work beside them changes nothing but the time that they take.
@@ -142,24 +142,19 @@ def judged(row: dict[str, Any], data: Dataset, given: Namespace) -> dict[str, An
 
 
 def by_seeds(row: dict[str, Any]) -> bool | None:
-    """Whether Welch's interval of the seeds of a find less the further seeds holds zero; None: it has no width."""
-    winner, baseline = row["accuracies"]
-    parts = [_of_mean(side) for side in (winner, baseline)]
-    if sum(v for v, _ in parts) < 1e-9:
+    """Whether Welch's interval of the pairs of a find less the further ones holds zero; None: its pairs are alike."""
+    further = row["further"]["winner"], row["further"]["baseline"]
+    mine, more = ([a - b for a, b in zip(*sides, strict=True)] for sides in (row["accuracies"], further))
+    if variance(mine) < 1e-6:
         return None
-    parts += [_of_mean(side) for side in row["further"].values()]
-    return _holds(fmean(winner) - fmean(baseline) - row["shown"], parts)
+    parts = [(variance(pairs) / len(pairs), len(pairs) - 1) for pairs in (mine, more)]
+    return _holds(fmean(mine) - fmean(more), parts)
 
 
 def correlation(row: dict[str, Any]) -> float | None:
     """Of the accuracies of winner and baseline over the further seeds; None: one of them is always the same."""
     winner, baseline = row["further"]["winner"], row["further"]["baseline"]
     return None if min(pstdev(winner), pstdev(baseline)) < 1e-9 else pearson(winner, baseline)
-
-
-def _of_mean(accuracies: Sequence[float]) -> tuple[float, int]:
-    """The variance of a mean over seeds, and its degrees of freedom."""
-    return variance(accuracies) / len(accuracies), len(accuracies) - 1
 
 
 def _holds(apart: float, parts: Sequence[tuple[float, int]]) -> bool:
@@ -216,7 +211,7 @@ def _correlations(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    flags = Flags(__doc__, "find_calibration", seeds=20, chance="finds", work="runs/find-calibration")
+    flags = Flags(__doc__, "find_calibration_{space}", seeds=20, chance="finds", work="runs/find-calibration")
     flags.add_argument("--space", default=SPACE, help=f"the space that is searched (default {SPACE})")
     flags.add_argument("--further", type=int, default=20, help="further seeds of each side (default 20)")
     flags.add_argument("--budget", type=float, default=60.0, help="seconds of a find (default 60)")

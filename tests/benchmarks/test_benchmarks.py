@@ -104,6 +104,32 @@ def test_halves_of_the_rows_agree_as_often_as_an_interval_says(monkeypatch: pyte
     assert apart >= 150
 
 
+@pytest.mark.parametrize("together", [-0.5, 0.0, 0.8])
+def test_pairs_of_seeds_agree_with_further_ones_as_often_as_an_interval_says(
+    monkeypatch: pytest.MonkeyPatch, together: float
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    benchmark = importlib.import_module("find_calibration")
+    rng, spread = np.random.default_rng(0), np.linalg.cholesky(np.array([[1.0, together], [together, 1.0]]))
+
+    def drawn(number: int, gap: float) -> list[list[float]]:
+        both = rng.normal(size=(number, 2)) @ spread.T + np.array([90.0 + gap, 90.0])
+        return [side.tolist() for side in both.T]
+
+    counts = {0.0: 0, 10.0: 0}
+    for gap in counts:
+        for _ in range(400):
+            row = {
+                "accuracies": drawn(3, 0.0),
+                "further": dict(zip(("winner", "baseline"), drawn(20, gap), strict=True)),
+            }
+            counts[gap] += benchmark.by_seeds(row)
+    assert 360 <= counts[0.0] <= 396  # 95 % of 400 are 380
+    assert counts[10.0] <= 120
+    alike = {"accuracies": [[91.0] * 3, [90.0] * 3], "further": {"winner": [91.0] * 4, "baseline": [90.0, 91.0] * 2}}
+    assert benchmark.by_seeds(alike) is None
+
+
 def test_a_front_is_looked_up_with_and_without_its_controls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     benchmark = importlib.import_module("find_table")

@@ -616,4 +616,15 @@ def test_a_race_of_whole_trainings_is_drawn_over_what_an_example_costs(tmp_path:
     assert "short, 10 epochs" in told
     assert section(path, "recipe").count("tag safe") == 1  # tried twice, and chosen once
     assert "left because" not in said
+    assert "not trained" not in said
     assert "2 trainings of 10 or 30 epochs" in words(section(path, "cost"))
+    # One that would take far too long is proposed, and not trained.
+    slow = next(line for line in reversed(lines) if not line["control"] and line["architecture"] != answer.architecture)
+    slow |= {"accuracies": [None], "left": {"rung": 0, "reason": "time"}}
+    changed(answer.path, race=raced)
+    path = find_page(answer.path)
+    count = sum(not line["control"] for line in lines) - 1
+    said = words(section(path, "race"))
+    assert f"{count} candidates and" in said
+    assert "1 more was not trained: two epochs would have taken far longer than that" in said
+    assert f"{count} were trained in the race" in words(section(path, "untried"))

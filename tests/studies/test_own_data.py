@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +28,7 @@ from nasight.searching import Progress
 from nasight.spaces import PlainSpace
 from nasight.studies import load_model
 from nasight.studies import report as write_report
-from nasight.studies.finding import with_test_part
+from nasight.studies.finding import _boosting, with_test_part
 from nasight.studies.finding._boosting import ALL_TREES, TREES, boosting_seconds, train_boosting
 from nasight.training import Job, parts, settings_for
 
@@ -193,6 +194,26 @@ def test_gradient_boosting_has_as_many_rounds_as_a_training_says_and_few_tell_ho
     assert found[TREES].accuracy > found[10].accuracy
     twice = replace(data, train_x=data.train_x.repeat(4, 1), train_y=data.train_y.repeat(4))
     assert boosting_seconds(Job(PlainSpace(), PlainSpace().reference, twice, settings, 0), 1) > 0
+
+
+def test_the_import_of_scikit_learn_does_not_hide_what_a_round_of_boosting_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fits = list[int]()
+
+    class Slow:
+        def __init__(self, task: Any, seed: int, weights: str | None, early: bool, trees: int) -> None:
+            self.trees = trees
+
+        def fit(self, x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> None:
+            fits.append(self.trees)
+            # The first fit of a process imports; then a round takes a twentieth of a second.
+            time.sleep(0.05 * self.trees + (0.5 if len(fits) == 1 else 0.0))
+
+    monkeypatch.setattr(_boosting, "_model", Slow)
+    data = load("digits")
+    job = Job(PlainSpace(), PlainSpace().reference, data, settings_for(PlainSpace(), "small", validation="test"), 3)
+    assert boosting_seconds(job, 1) >= 0.8 * 0.05 * TREES
 
 
 @pytest.mark.slow

@@ -67,7 +67,7 @@ def find(
     budget: Annotated[
         str | None,
         option(
-            "How long it may take: 90s, 30m, 8h; +20m with --resume. This or --trainings is needed.",
+            "How long it may take: 90s, 30m, 8h; +20m with --resume. This or --trainings is needed for a new find.",
             metavar="TIME",
             group=LENGTH,
         ),
@@ -100,7 +100,9 @@ def find(
     augment: Annotated[
         str | None,
         option(
-            f"{AUGMENT} (default: none, shift, or shift and flip, whichever helps).", metavar="WORDS", group=LEARNING
+            f"{AUGMENT} (default: the best of none, shift, and shift,flip on your data).",
+            metavar="WORDS",
+            group=LEARNING,
         ),
     ] = None,
     class_weights: Annotated[str | None, setting(SearchOptions, "class_weights")] = None,
@@ -122,8 +124,8 @@ def find(
 ) -> None:
     """Find an architecture for your data within a budget: trained, compared with a baseline, explained.
 
-    Candidates are trained in a race. Winner and baseline are then trained again, with new seeds, and judged by test
-    rows that chose nothing. The answer may be: not better, take the baseline.
+    Candidates are trained in a race. Winner and baseline are then trained again, with new seeds, and compared on
+    test rows that no earlier step has used. The answer may be: not better, take the baseline.
     """
     from nasight import studies
     from nasight.compute import cluster as cluster_at

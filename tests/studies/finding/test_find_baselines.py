@@ -11,13 +11,17 @@ from typing import Any
 
 import pytest
 import torch
+from on_paper import ROW, leg_of
 from torch import nn
 
 import nasight
 from command import run
 from nasight.data import Dataset
+from nasight.studies.finding import Speed
 from nasight.studies.finding._journal import Journal
+from nasight.studies.finding._names import OWN, SPACE
 from nasight.studies.finding._recipe import RATES
+from nasight.studies.finding._stages import _own_trainings
 
 pytestmark = pytest.mark.slow
 TINY: dict[str, Any] = {"space": "nasbench201", "trainings": 26, "epochs": 1, "workers": 1}
@@ -44,6 +48,21 @@ def test_a_baseline_that_is_slower_than_the_limit_does_not_run_along_and_that_is
     assert "baseline" not in [line["architecture"] for line in found.result["race"]["lines"]]
     assert any(text.startswith("baseline does not run along") for text in told)
     assert re.search("your own baseline is not what the answer compares with: .* ms, and at most 50", found.cautions[0])
+
+
+def test_a_slow_baseline_that_is_over_a_limit_does_not_set_the_length_of_trainings(tmp_path: Path) -> None:
+    leg = leg_of(tmp_path, 600, 8_000, Speed(ROW, 2 * ROW, 0.06, controls=21, own=20), paced=True)
+    leg.context.spaces = {SPACE: None, OWN: None}
+    leg.context.parameters = lambda key, architecture: 2_000_000  # type: ignore[method-assign]
+    leg.settings.max_latency = None
+    found = {}
+    for most in (1_000_000, 3_000_000):
+        leg.settings.max_params = most
+        found[most] = leg.has_own, leg.controls, _own_trainings(leg, leg.speed) > 0
+    assert found == {1_000_000: (False, 1, False), 3_000_000: (True, 2, True)}
+    assert leg.over_limits(OWN) is None
+    leg.settings.max_params = 1_999_999
+    assert leg.over_limits(OWN) == "2,000,000 parameters, and at most 1,999,999 are allowed"
 
 
 def test_an_own_baseline_has_the_learning_rate_that_suits_it(few_digits: Dataset, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ PROPOSERS = {
     "reference": "the space's reference",
     "plain reference": "the plain network",
     "first options": "your model's first options",
-    "stand-in": "what is closest to the reference within the limits",
+    "stand-in": "what stands for the reference within the limits",
     "plain": "a plain network",
     "boosting": "gradient boosting (scikit-learn)",
     "baseline": "your baseline",
@@ -79,6 +79,11 @@ class RacedCandidate:
     def why(self) -> str:
         """Why it left, in words; nothing for one that did not."""
         return "" if self.reason is None else REASONS.get(self.reason, self.reason)
+
+    @property
+    def trained(self) -> bool:
+        """Whether a training of it was begun: not where there was no time for the first."""
+        return self.reached is not None or self.reason != "time"
 
     @property
     def reached(self) -> int | None:

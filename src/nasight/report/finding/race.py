@@ -99,6 +99,16 @@ class FindRaceValues:
         return self.units.drawn(low - margin), self.units.drawn(high + margin)
 
     @property
+    def trained(self) -> int:
+        """How many candidates were trained, controls not counted."""
+        return sum(c.trained and not c.control for c in self.candidates)
+
+    @property
+    def too_slow(self) -> int:
+        """How many candidates were not trained, since their fewest epochs take far longer than a training."""
+        return sum(not c.control for c in self.candidates) - self.trained
+
+    @property
     def finished(self) -> int:
         """How many candidates, controls not counted, are trained on the last rung."""
         return sum(c.reached == len(self.rungs) - 1 for c in self.candidates if not c.control)
@@ -135,14 +145,19 @@ TEMPLATE = """
   {% endfor %}
   </tbody></table></div>
 {% endmacro %}
-<p>{{ values.candidates|rejectattr("control")|list|length }} candidates and
+<p>{{ values.trained }} candidate{{ "s" if values.trained != 1 }} and
 {% set controls = values.candidates|selectattr("control")|list|length %}
 {{ controls }} control{{ "s" if controls != 1 }} were trained from scratch, those of the space with one recipe, the
 {{ "trainings of a rung" if values.rungs|length > 1 else "trainings" }} on the same rows in the same order
 {%- if values.judged_rows %}, and judged by {{ values.judged_rows|number }} other rows{% endif %}.
 {% if values.whole %}
 All trainings take about as long as those of the answer: as {{ values.rungs[0] }} of the reference. Slower networks have
-fewer epochs, faster ones more. Short trainings favor fast networks, so there were none, and nobody left early.</p>
+fewer epochs, faster ones more. Short trainings favor fast networks, so there were none, and nobody left early.
+{% if values.too_slow %}
+{{ values.too_slow }} more {{ "was" if values.too_slow == 1 else "were" }} not trained: two epochs would have taken far
+longer than that.
+{% endif %}
+</p>
 {% else %}
 Every rung is a whole training of its length.
 {% if values.equal_time %}

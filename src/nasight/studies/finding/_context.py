@@ -67,6 +67,7 @@ class Context:
             self.spaces[BOOSTING] = PlainSpace()
         if baseline is not None:
             self.spaces[OWN] = baseline
+        self._references: dict[tuple[Any, ...], Architecture] = {}
         self.take_size(settings.size)
         self.seen: list[tuple[Request, Outcome]] = []
         """Trainings of this process and those that the journal has of before."""
@@ -83,7 +84,6 @@ class Context:
         self.own_products = self.space.multiply_adds(inputs, classes, **self.size)
         self.latencies = Latency(self.space, inputs, classes, self.limit_size)
         self.allowed_known: dict[Architecture, bool] = {}
-        self._reference: Architecture | None = None
 
     @property
     def limit_size(self) -> dict[str, int]:
@@ -154,13 +154,14 @@ class Context:
         That is the closest to it within the limit; where many are too large or too slow, the largest of some that are
         drawn, or of the lightest.
         """
-        if self._reference is None:
+        at = (*sorted(self.size.items()), self.most_products)
+        if at not in self._references:
             usual, counts = self.space.reference, self.counts
             near = usual if self.allowed(usual) else None
             if near is None:
                 near = closest(self.space, usual, self.allowed, counts, min(NEAREST, self.patience))
-            self._reference = near or max(self._some(), key=counts)
-        return self._reference
+            self._references[at] = near or max(self._some(), key=counts)
+        return self._references[at]
 
     def _some(self) -> list[Architecture]:
         """Twenty architectures within the limits, drawn at random, and the lightest ones."""
@@ -173,12 +174,17 @@ class Context:
 
     def _limits(self) -> str:
         """The limits in words, with what the smallest network has."""
-        most, slowest, (smallest, certain) = self.settings.max_params, self.settings.max_latency, self.counts.smallest()
-        about = "" if certain else " of those that were looked at"
-        words = [
-            *([] if most is None else [f"{most:,} parameters (the smallest network{about} has {smallest:,})"]),
-            *([] if slowest is None else [f"{slowest:g} ms per example (the fastest that were timed take longer)"]),
-        ]
+        most, slowest = self.settings.max_params, self.settings.max_latency
+        words = list[str]()
+        if most is not None:
+            smallest, certain = self.counts.smallest()
+            about = "" if certain else " of those that were looked at"
+            words.append(f"{most:,} parameters (the smallest network{about} has {smallest:,})")
+        if slowest is not None:
+            # Those with too many parameters are not timed.
+            timed = any(key.startswith("latency ") for key in self.journal)
+            longer = " (the fastest that were timed take longer)" if timed else ""
+            words.append(f"{slowest:g} ms per example{longer}")
         return " and ".join(words) or "the time there is"
 
     @property

@@ -39,11 +39,9 @@ class Difference:
 def difference(winner: Sequence[Outcome], baseline: Sequence[Outcome], level: float = 0.95) -> Difference:
     """The difference of two architectures that were trained with the same seeds and judged by the same rows.
 
-    Three things vary: the seed on either side, and which rows happened to judge both. Their variances add; the degrees
-    of freedom are Welch's and Satterthwaite's. Where rows are right or wrong, one for either side is added to their
-    variance (Agresti and Min 2005): few rows would underestimate it. The same seed says nothing about two networks
-    (`benchmarks/find_calibration.py` prints their correlation), so seeds are not paired: of three pairs two degrees of
-    freedom are left, of three and three up to four.
+    Two things vary: the seed, over which the trainings are paired, and which rows happened to judge. Their variances
+    add; the degrees of freedom are Welch's and Satterthwaite's. Where rows are right or wrong, one for either side is
+    added to their variance (Agresti and Min 2005): few rows would underestimate it.
 
     >>> right = np.array([True] * 900 + [False] * 100)
     >>> a = [Outcome(90.0, right), Outcome(91.0, right), Outcome(92.0, right)]
@@ -63,14 +61,13 @@ def difference(winner: Sequence[Outcome], baseline: Sequence[Outcome], level: fl
 
 
 def variances(winner: Sequence[Outcome], baseline: Sequence[Outcome]) -> list[tuple[float, int]]:
-    """What makes a difference uncertain: the variances of both means over seeds, and that over rows where they are
-    known; each with its degrees of freedom.
+    """What makes a difference uncertain: the variance of its mean over seeds, and over rows where they are known; each
+    with its degrees of freedom.
     """
     if len(winner) != len(baseline) or len(winner) < 2:
         raise RequestError(f"a difference needs the same two or more seeds on both sides, got {len(winner)}")
-    parts = [
-        (float(np.var([o.accuracy for o in side], ddof=1)) / len(side), len(side) - 1) for side in (winner, baseline)
-    ]
+    pairs = np.array([a.accuracy - b.accuracy for a, b in zip(winner, baseline, strict=True)])
+    parts = [(float(pairs.var(ddof=1)) / len(pairs), len(pairs) - 1)]
     rights = [[o.right for o in side if o.right is not None] for side in (winner, baseline)]
     if all(len(side) == len(winner) for side in rights):
         a, b = (np.mean(np.stack(side), axis=0) for side in rights)

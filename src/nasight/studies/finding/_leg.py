@@ -119,11 +119,31 @@ class Leg:
         return float(self.journal.get(f"length {leg}", self.journal[f"epochs {leg}"]))
 
     def left_out(self, key: str) -> bool:
-        """Whether a control has no part: where a larger network is meant, what has but one size is nothing to compare.
+        """Whether a control has no part: it is over a limit, or has but one size where a larger network is meant.
 
-        What the user has named runs along all the same.
+        What the user has named runs along in the second case.
         """
-        return key in (PLAIN, BOOSTING) and self.longer_is_meant
+        if key == SPACE:
+            return False
+        return (key in (PLAIN, BOOSTING) and self.longer_is_meant) or self.over_limits(key) is not None
+
+    def over_limits(self, key: str) -> str | None:
+        """Why a control is beyond the limits; None: it is not. Boosting has neither parameters nor a network."""
+        most, slowest = self.settings.max_params, self.settings.max_latency
+        if most is not None and (count := self.context.parameters(key, key)) > most:
+            return f"{count:,} parameters, and at most {most:,} are allowed"
+        if slowest is not None and key != BOOSTING:
+            space = self.context.trainings.space(key)
+            time = Latency(space, self.data.inputs, self.data.n_classes, {})
+            took = float(self.decide(f"latency of {key}", lambda: round(time(space.reference), 4)))
+            if took > slowest:
+                return f"{took:.3g} ms, and at most {slowest:g} are allowed"
+        return None
+
+    @property
+    def has_own(self) -> bool:
+        """Whether the user's own network runs along."""
+        return OWN in self.context.spaces and not self.left_out(OWN)
 
     @property
     def counts_seconds(self) -> bool:
@@ -298,12 +318,12 @@ class Leg:
         later = order[order.index(stage) + 1 :]
         after = sum(shares[name] for name in later) * self.planned_seconds
         planned = sum(self.plan.seconds.get(name, 0.0) for name in later) / SLACK
-        if self.plan.whole_race and self.plan.seconds.get("recipe", 0.0) > shares["recipe"] * self.planned_seconds:
-            # With many workers whole trainings of the recipe take long, and the plan gives what comes later less.
-            after = min(after, planned)
-        elif self.previous is not None:
+        if self.previous is not None:
             # Trainings that are to be as long as those of an earlier answer may take more than their share.
             after = max(after, planned)
+        elif self.plan.whole_race and self.plan.seconds.get("recipe", 0.0) > shares["recipe"] * self.planned_seconds:
+            # With many workers whole trainings of the recipe take long, and the plan gives what comes later less.
+            after = min(after, planned)
         return self.left() - after
 
     @property

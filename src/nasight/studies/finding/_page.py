@@ -259,7 +259,7 @@ def _untried(find: FinishedFind) -> UntriedValues:
         architectures=None if find.space is None else len(find.space),
         searches=len(find.searches),
         scored=find.scored,
-        raced=len(find.rivals),
+        raced=sum(c.trained for c in find.rivals),
         finished=sum(map(find.finished, find.rivals)),
         compared=1 if find.same else 2,
         seeds=len(result["accuracies"]),

@@ -45,8 +45,8 @@ LIKELIEST, RIVALS, SCORED, RANDOM, MUTATED, NEAR_SHARE = 0.35, 0.15, 0.05, 0.1, 
 KNOWN, NEAR_BESIDE = 0.35, 0.15
 """Where it is known what did well on other data, its share of the places, and that of those near the reference."""
 OTHERS = 5
-"""Places that those near the reference leave in a race of few: a search, the likeliest, an open decision, the largest and
-chance."""
+"""Places that those near the reference leave to others in a race of few: a search, the likeliest, an open decision, the
+largest, and chance."""
 WHOLE_MUTATED = 0.4
 """Of the places of a race of whole trainings."""
 TIMED = 0.3

@@ -316,10 +316,17 @@ def closest(
         order = sorted(asked, key=lambda arch: (-count(arch), space.format(arch)))
         if (found := next(filter(allowed, order), None)) is not None:
             return found
-        new = dict.fromkeys(near for arch in ring for near in space.neighbors(arch) if near not in seen)
-        ring = list(islice(new, patience))
-        seen.update(ring)
+        # Rings grow fast: no more of the next one is made than will be looked at.
+        ring = list(islice(_around(space, ring, seen), patience))
     return None
+
+
+def _around(space: Space, ring: Iterable[Architecture], seen: set[Architecture]) -> Iterator[Architecture]:
+    """The neighbors of some architectures that were not seen yet, each once."""
+    for near in chain.from_iterable(map(space.neighbors, ring)):
+        if near not in seen:
+            seen.add(near)
+            yield near
 
 
 def mutations(

@@ -51,7 +51,7 @@ class Sides:
         return [round(outcome.accuracy, 4) for outcome in self.outcomes[side.architecture]]
 
     def difference(self, level: float, units: Units) -> Difference:
-        """Of winner and baseline; percentages of rows differ by 100 points at most."""
+        """Of winner and baseline, paired over seeds; percentages of rows differ by 100 points at most."""
         if self.same:
             return Difference(0.0, 0.0, 0.0, level)
         winner, baseline = (self.outcomes[side.architecture] for side in (self.winner, self.baseline))
@@ -291,5 +291,5 @@ def sentence(result: Mapping[str, Any]) -> str:
         f"Not better: take {name} ({units.text(base['accuracy'])}). The best that was found has "
         f"{units.text(result['accuracy'])}, a difference of {units.difference(result['difference'], sign=True)} "
         f"({interval}: {units.number(low, sign=True)} to {units.number(high, sign=True)})."
-        + (" The model in this folder is that network." if base["kind"] == BOOSTING else "")
+        + (" The model in this folder is the best network that was found." if base["kind"] == BOOSTING else "")
     )

@@ -8,7 +8,6 @@ from statistics import fmean
 from typing import Any
 
 from nasight.reproducible import generator_for
-from nasight.searching import Latency
 from nasight.studies.finding._answering import answer
 from nasight.studies.finding._capacity import affordable, room, spare
 from nasight.studies.finding._leg import Leg, LegResult
@@ -137,7 +136,7 @@ def _measured(leg: Leg) -> dict[str, float]:
     requests = _probed(leg)
     size = tuple(sorted(leg.settings.search_size.items()))
     found = list[Speed]()
-    own = leg.request(OWN, OWN, 1, 0, Recipe()) if OWN in leg.context.spaces else None
+    own = leg.request(OWN, OWN, 1, 0, Recipe()) if leg.has_own else None
     others = leg.controls - (own is not None)
     boosts = BOOSTING in leg.context.spaces and not leg.left_out(BOOSTING)
     boosting = leg.request(BOOSTING, BOOSTING, 1, 0, Recipe()) if boosts else None
@@ -177,7 +176,7 @@ def _plan(leg: Leg, speed: Speed | None, *, tunes: bool) -> Plan:
     rows, before = len(leg.data.train_y), leg.previous
     if leg.budget.trainings is not None:
         epochs = leg.settings.epochs or (FEWEST_EPOCHS if before is None else round(leg.length_of(before.number)))
-        tuned = GRID + (GRID_RATES if OWN in leg.context.spaces else 0)
+        tuned = GRID + (GRID_RATES if leg.has_own else 0)
         how: dict[str, Any] = {"controls": leg.controls, "recipes": tuned if before is None else 0}
         how["changes"] = before is None and _chooses_changes(leg)
         return plan_of_trainings(leg.budget.trainings, rows=rows, epochs=epochs, **how)
@@ -199,7 +198,7 @@ def _plan(leg: Leg, speed: Speed | None, *, tunes: bool) -> Plan:
 
 def _own_trainings(leg: Leg, speed: Speed) -> float:
     """What a short training of the user's own baseline takes, in those of the space; 0: there is none."""
-    if OWN not in leg.context.spaces:
+    if not leg.has_own:
         return 0.0
     return max(1.0, LEAST_PACED * speed.own / FEWEST_EPOCHS if leg.counts_seconds else speed.own * speed.reference)
 
@@ -208,7 +207,8 @@ def _recipe(leg: Leg) -> tuple[Recipe, list[Tried]]:
     if leg.previous is not None and not leg.tunes:
         return Recipe(**leg.previous.result["recipe"]), []
     if leg.previous is not None:
-        leg.context.tell("note", {"text": "trainings are far longer than before, so the recipe is chosen again"})
+        text = "trainings are far longer than those that chose the recipe, so it is chosen again"
+        leg.context.tell("note", {"text": text})
     reference = leg.reference()
 
     def train(recipes: Sequence[Recipe], whole: bool) -> list[Outcome | None]:
@@ -230,7 +230,7 @@ def _has_changes(leg: Leg) -> bool:
 
 def _own_rates(leg: Leg) -> list[tuple[Recipe, float | None]]:
     """What the user's own network comes to with each learning rate: the recipe was tuned on the space's reference."""
-    if OWN not in leg.context.spaces or _over_limits(leg, OWN, leg.context.parameters(OWN, OWN)) is not None:
+    if not leg.has_own:
         return []
     if leg.previous is not None and not leg.tunes:
         return [(Recipe(**row["recipe"]), row["accuracy"]) for row in leg.previous.result.get("own_rates", [])]
@@ -255,14 +255,14 @@ def _controls(leg: Leg) -> list[Candidate]:
     reference = leg.reference()
     found = [leg.candidate(SPACE, reference, _reference_name(leg), control=True)]
     for key in (PLAIN, OWN, BOOSTING):
-        if key in leg.context.spaces and not leg.left_out(key):
-            candidate = leg.candidate(key, key, key, control=True)
-            over = _over_limits(leg, key, candidate.parameters)
-            if over is None:
-                found.append(candidate)
-            else:
-                leg.missing[key] = over
-                leg.context.tell("note", {"text": f"{shown(candidate)} does not run along: {over}"})
+        if key not in leg.context.spaces:
+            continue
+        candidate = leg.candidate(key, key, key, control=True)
+        if not leg.left_out(key):
+            found.append(candidate)
+        elif (over := leg.over_limits(key)) is not None:
+            leg.missing[key] = over
+            leg.context.tell("note", {"text": f"{shown(candidate)} does not run along: {over}"})
     return found
 
 
@@ -273,20 +273,6 @@ def _reference_name(leg: Leg) -> str:
     if is_own(leg.settings.space):
         return FIRST_OPTIONS
     return PLAIN_REFERENCE if leg.space.plain_reference else REFERENCE
-
-
-def _over_limits(leg: Leg, key: str, parameters: int) -> str | None:
-    """Why a control is beyond the limits; None: it is not. Gradient boosting has neither parameters nor a network."""
-    most, slowest = leg.settings.max_params, leg.settings.max_latency
-    if most is not None and parameters > most:
-        return f"{parameters:,} parameters, and at most {most:,} are allowed"
-    if slowest is not None and key != BOOSTING:
-        space, data = leg.context.trainings.space(key), leg.data
-        time = Latency(space, data.inputs, data.n_classes, {})
-        took = float(leg.decide(f"latency of {key}", lambda: round(time(space.reference), 4)))
-        if took > slowest:
-            return f"{took:.3g} ms, and at most {slowest:g} are allowed"
-    return None
 
 
 def _race(leg: Leg, race: Race) -> None:
