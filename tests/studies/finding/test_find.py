@@ -29,7 +29,7 @@ from nasight.runs._aside import own_files
 from nasight.searching import Diverged as SearchDiverged
 from nasight.spaces import PlainSpace, Space, load, multiply_adds
 from nasight.studies import Answer, trainable
-from nasight.studies.finding import Budget, Outcome, Recipe, Request, Trainings, _find, _leg, _stages, shared
+from nasight.studies.finding import Budget, Outcome, Recipe, Request, Trainings, _find, _leg, _stages, _tuning, shared
 from nasight.studies.finding._finder import NOTHING, add_budget, has_ended, legs
 from nasight.studies.finding._journal import Journal
 from nasight.studies.finding._plan import SEEDS
@@ -204,7 +204,7 @@ def test_long_trainings_of_a_race_are_kept_and_come_to_the_same(
 
 def test_the_first_trainings_are_kept_where_nothing_says_how_long_they_take(answer: Answer) -> None:
     kept = [folder.name for folder in (answer.path / "trainings").iterdir()]
-    tried = [name for name in kept if f"-{_stages.TUNING_SEED}-" in name]
+    tried = [name for name in kept if f"-{_tuning.TUNING_SEED}-" in name]
     assert len(tried) == len(AUGMENTATIONS)  # all three began at once; after them it is known
     assert len(kept) == len(tried) + 2 * SEEDS
 

@@ -13,7 +13,7 @@ from nasight.data import Dataset
 from nasight.spaces import Space, load
 from nasight.studies.finding import _stages
 from nasight.studies.finding._journal import Journal
-from nasight.studies.finding._proposers import closest, near_in_sizes, near_reference
+from nasight.studies.finding._near import closest, near_in_sizes, near_reference
 from nasight.studies.finding._size import most_products
 
 

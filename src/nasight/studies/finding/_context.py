@@ -19,7 +19,8 @@ from nasight.spaces import FixedSpace, ModuleSpace, PlainSpace, Space
 from nasight.spaces import load as load_space
 from nasight.studies.finding._journal import Journal
 from nasight.studies.finding._names import OWN, PLAIN, SPACE
-from nasight.studies.finding._proposers import PATIENCE, at_random, closest
+from nasight.studies.finding._near import closest
+from nasight.studies.finding._proposers import PATIENCE, at_random
 from nasight.studies.finding._race import Outcome
 from nasight.studies.finding._settings import FindSettings, leg_seed
 from nasight.studies.finding._work import BOOSTING, Request, Trainings, read_architecture, shared

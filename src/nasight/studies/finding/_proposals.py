@@ -21,6 +21,7 @@ from nasight.studies.finding._context import NEAREST
 from nasight.studies.finding._leg import Leg, LegResult
 from nasight.studies.finding._lengths import least_rows, search_length
 from nasight.studies.finding._names import SPACE
+from nasight.studies.finding._near import near_in_sizes, near_reference
 from nasight.studies.finding._plan import rung_text
 from nasight.studies.finding._planning import FEWEST_PLACES, SEARCH_EPOCH
 from nasight.studies.finding._proposers import (
@@ -31,8 +32,6 @@ from nasight.studies.finding._proposers import (
     from_searches,
     known_elsewhere,
     largest,
-    near_in_sizes,
-    near_reference,
     of_smaller_sizes,
     rivals,
     runner_ups,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice, product, zip_longest
+from itertools import chain, islice, zip_longest
 
 import torch
 from torch import Tensor
@@ -23,8 +23,6 @@ PATIENCE = 20_000
 LEVELS = 4
 """The range of parameter counts, from the lightest architecture on, has so many steps of the same ratio: within each,
 likeliest architectures are proposed too, for the front."""
-NEAR_LEVELS = 6
-"""The same for what is close to the reference."""
 EARLIER = "an earlier leg"
 """Who proposes the leaders of the race before."""
 ELSEWHERE = "well on other data"
@@ -143,27 +141,8 @@ def of_smaller_sizes(
     least, most = min(map(count, space.lightest()), default=min(sizes, default=0)), max(sizes, default=0)
     found = []
     for limit in size_steps(least, most):
-        ordered = likeliest(space, log_p, start, allowed, patience, _smaller(count, limit))
+        ordered = likeliest(space, log_p, start, allowed, patience, smaller(count, limit))
         found += [Proposal(arch, f"likeliest of {limit / most:.0%}") for arch in islice(ordered, number)]
-    return found
-
-
-def near_in_sizes(
-    space: Space,
-    reference: Architecture,
-    allowed: Allowed,
-    count: Callable[[Architecture], int],
-    sizes: Sequence[int],
-    patience: int,
-) -> list[Proposal]:
-    """What is closest to the reference within limits below the largest of some sizes: for the front, one of each."""
-    least, most = min(map(count, space.lightest()), default=min(sizes, default=0)), max(sizes, default=0)
-    found = list[Proposal]()
-    for limit in size_steps(least, most, NEAR_LEVELS):
-        fits = _smaller(count, limit)
-        arch = closest(space, reference, lambda arch, fits=fits: fits(arch) and allowed(arch), count, patience)  # type: ignore[misc]
-        if arch is not None and all(arch != proposal.architecture for proposal in found):
-            found.append(Proposal(arch, f"{NEAR} within {limit / most:.0%}"))
     return found
 
 
@@ -179,7 +158,8 @@ def size_steps(least: int, most: int, levels: int = LEVELS) -> list[float]:
     return [most / ratio ** (1 - step / levels) for step in range(1, levels)]
 
 
-def _smaller(count: Callable[[Architecture], int], limit: float) -> Allowed:
+def smaller(count: Callable[[Architecture], int], limit: float) -> Allowed:
+    """Whether an architecture has at most so many parameters."""
     return lambda arch: count(arch) <= limit
 
 
@@ -267,66 +247,6 @@ def known_elsewhere(space: Space, data: str, allowed: Allowed, number: int) -> l
     """What did better than the reference on data sets other than this one, the best first."""
     known = (arch for arch in space.well_elsewhere(data) if arch in space and space.usable(arch) is None)
     return [Proposal(arch, ELSEWHERE) for arch in islice(filter(allowed, known), number)]
-
-
-def near_reference(
-    space: Space,
-    reference: Architecture,
-    allowed: Allowed,
-    rank: Callable[[Architecture], float],
-    number: int,
-    patience: int = PATIENCE,
-    *,
-    turns: Sequence[str] | None = None,
-) -> list[Proposal]:
-    """The reference with one decision changed, the lowest rank first.
-
-    What a person would have used is a good place to start from. Where it has options that are not searched, all of
-    these give way to searched ones, and nothing else changes. Decisions take turns in the order of `turns`, if there
-    is one: each has its first option, then each its second, and so on.
-    """
-    around = space.neighbors(reference) if reference in space else filled(space, reference)
-    near = [arch for arch in around if space.usable(arch) is None]
-    order = sorted(near, key=lambda arch: (rank(arch), space.format(arch)))
-    if turns is not None:
-        of = {name: [arch for arch in order if arch[name] != reference[name]] for name in turns}
-        order = list(dict.fromkeys(arch for turn in zip_longest(*of.values()) for arch in turn if arch is not None))
-    return [Proposal(arch, NEAR) for arch in islice(filter(allowed, order[:patience]), number)]
-
-
-def filled(space: Space, arch: Architecture, most: int = PATIENCE) -> list[Architecture]:
-    """An architecture with a searched option in place of each that is not searched: all ways, up to so many."""
-    options = [d.options if arch[d.name] not in d.options else (arch[d.name],) for d in space.decisions]
-    ways = islice(product(*options), most)
-    return [space.architecture(dict(zip((d.name for d in space.decisions), way, strict=True))) for way in ways]
-
-
-def closest(
-    space: Space, reference: Architecture, allowed: Allowed, count: Callable[[Architecture], int], patience: int
-) -> Architecture | None:
-    """What is allowed and differs from the reference in the fewest decisions; of several the one of most parameters.
-
-    None where none of the first `patience` is allowed.
-    """
-    ring = [reference] if reference in space else filled(space, reference, patience)
-    seen = set(ring)
-    while ring and patience > 0:
-        asked = [arch for arch in ring if space.usable(arch) is None][:patience]
-        patience -= len(asked)
-        order = sorted(asked, key=lambda arch: (-count(arch), space.format(arch)))
-        if (found := next(filter(allowed, order), None)) is not None:
-            return found
-        # Rings grow fast: no more of the next one is made than will be looked at.
-        ring = list(islice(_around(space, ring, seen), patience))
-    return None
-
-
-def _around(space: Space, ring: Iterable[Architecture], seen: set[Architecture]) -> Iterator[Architecture]:
-    """The neighbors of some architectures that were not seen yet, each once."""
-    for near in chain.from_iterable(map(space.neighbors, ring)):
-        if near not in seen:
-            seen.add(near)
-            yield near
 
 
 def mutations(

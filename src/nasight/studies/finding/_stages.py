@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from statistics import fmean
 from typing import Any
@@ -11,7 +11,7 @@ from nasight.reproducible import generator_for
 from nasight.studies.finding._answering import answer
 from nasight.studies.finding._capacity import affordable, room, spare
 from nasight.studies.finding._leg import Leg, LegResult
-from nasight.studies.finding._lengths import FEWEST_EPOCHS, LEAST_PACED, MOST_EPOCHS, paced_epochs, training_seconds
+from nasight.studies.finding._lengths import FEWEST_EPOCHS, LEAST_PACED, MOST_EPOCHS, training_seconds
 from nasight.studies.finding._names import (
     FIRST_OPTIONS,
     OWN,
@@ -35,15 +35,13 @@ from nasight.studies.finding._planning import (
 )
 from nasight.studies.finding._proposals import proposals
 from nasight.studies.finding._proposers import at_random, mutations
-from nasight.studies.finding._race import Candidate, Entry, Outcome, Race
-from nasight.studies.finding._recipe import RATES, Tried, choose_recipe
+from nasight.studies.finding._race import Candidate, Entry, Race
 from nasight.studies.finding._settings import is_own
 from nasight.studies.finding._size import Size, choose_size, most_products
 from nasight.studies.finding._speed import Probe, TrainingProbe, mean_speed
+from nasight.studies.finding._tuning import chooses_changes, tuned_own_rates, tuned_recipe
 from nasight.studies.finding._work import BOOSTING, Recipe, Request
 
-TUNING_SEED = 50
-"""The recipe's trainings have a seed of their own: the best of them must not stand for the reference in the race."""
 TURNS = 3
 """In which changes of the leaders enter a race of whole trainings."""
 RENEWED = 2
@@ -59,8 +57,8 @@ def run_leg(leg: Leg) -> LegResult:
     leg.plan = Plan.from_dict(leg.decide("plan", lambda: _planned(leg, speed).to_dict()))
     leg.context.tell("plan", {"leg": leg.number, "plan": leg.plan, "budget": leg.budget.seconds, "speed": speed})
     leg.tell_stage("recipe")
-    leg.recipe, leg.tried = _recipe(leg)
-    leg.own_rates = _own_rates(leg)
+    leg.recipe, leg.tried = tuned_recipe(leg)
+    leg.own_rates = tuned_own_rates(leg)
     leg.tell_stage("propose")
     seeds = leg.plan.control_seeds or control_seeds(leg.controls)
     race = Race(list(leg.plan.places), level=leg.settings.level, seeds=seeds, by_size=leg.longer_is_meant)
@@ -154,7 +152,7 @@ def _planned(leg: Leg, speed: Speed | None) -> Plan:
 def _divided(leg: Leg, speed: Speed | None) -> Plan:
     """The plan; where a later leg has far longer trainings, one in which whole ones compare random changes again."""
     usual = _plan(leg, speed, tunes=leg.previous is None)
-    if leg.previous is None or not (leg.counts_seconds and _chooses_changes(leg)):
+    if leg.previous is None or not (leg.counts_seconds and chooses_changes(leg)):
         return usual
     long = RENEWED * _chosen_by(leg)
     try:
@@ -178,7 +176,7 @@ def _plan(leg: Leg, speed: Speed | None, *, tunes: bool) -> Plan:
         epochs = leg.settings.epochs or (FEWEST_EPOCHS if before is None else round(leg.length_of(before.number)))
         tuned = GRID + (GRID_RATES if leg.has_own else 0)
         how: dict[str, Any] = {"controls": leg.controls, "recipes": tuned if before is None else 0}
-        how["changes"] = before is None and _chooses_changes(leg)
+        how["changes"] = before is None and chooses_changes(leg)
         return plan_of_trainings(leg.budget.trainings, rows=rows, epochs=epochs, **how)
     assert speed is not None
     assert leg.budget.seconds is not None
@@ -191,7 +189,7 @@ def _plan(leg: Leg, speed: Speed | None, *, tunes: bool) -> Plan:
         last_places=FRONT_PLACES if leg.longer_is_meant else FEWEST_PLACES,
         control_seeds=control_seeds(leg.controls),
         own=_own_trainings(leg, speed),
-        changes=_chooses_changes(leg), whole=leg.counts_seconds,
+        changes=chooses_changes(leg), whole=leg.counts_seconds,
         answered=None if before is None else (leg.length_of(before.number), before.plan.examples), tunes=tunes,
     )  # fmt: skip
 
@@ -201,54 +199,6 @@ def _own_trainings(leg: Leg, speed: Speed) -> float:
     if not leg.has_own:
         return 0.0
     return max(1.0, LEAST_PACED * speed.own / FEWEST_EPOCHS if leg.counts_seconds else speed.own * speed.reference)
-
-
-def _recipe(leg: Leg) -> tuple[Recipe, list[Tried]]:
-    if leg.previous is not None and not leg.tunes:
-        return Recipe(**leg.previous.result["recipe"]), []
-    if leg.previous is not None:
-        text = "trainings are far longer than those that chose the recipe, so it is chosen again"
-        leg.context.tell("note", {"text": text})
-    reference = leg.reference()
-
-    def train(recipes: Sequence[Recipe], whole: bool) -> list[Outcome | None]:
-        return _tuned(leg, SPACE, reference, recipes, whole=whole)
-
-    asked = None if leg.settings.augment is None else (leg.settings.augment,)
-    return choose_recipe(train, images=_has_changes(leg), changes=asked, whole=leg.plan.recipe_whole)
-
-
-def _chooses_changes(leg: Leg) -> bool:
-    """Whether random changes are chosen, and not named by the user."""
-    return _has_changes(leg) and leg.settings.augment is None
-
-
-def _has_changes(leg: Leg) -> bool:
-    """Whether there are random changes to choose among; an augmentation of one's own takes their place."""
-    return len(leg.data.inputs) == 3 and leg.context.own.augment is None
-
-
-def _own_rates(leg: Leg) -> list[tuple[Recipe, float | None]]:
-    """What the user's own network comes to with each learning rate: the recipe was tuned on the space's reference."""
-    if not leg.has_own:
-        return []
-    if leg.previous is not None and not leg.tunes:
-        return [(Recipe(**row["recipe"]), row["accuracy"]) for row in leg.previous.result.get("own_rates", [])]
-    recipes = [replace(leg.recipe, lr=lr) for lr in RATES]
-    outcomes = _tuned(leg, OWN, OWN, recipes)
-    return [(r, None if o is None else o.accuracy) for r, o in zip(recipes, outcomes, strict=True)]
-
-
-def _tuned(
-    leg: Leg, key: str, architecture: str, recipes: Sequence[Recipe], *, whole: bool = False
-) -> list[Outcome | None]:
-    """One network trained with several recipes, in short trainings or in those of the race's last rung."""
-    name = architecture if key == SPACE else f"{key}:"
-    leg.measure_paces([name])
-    epochs = paced_epochs(leg.recipe_epochs(whole), leg.pace(name))
-    rows, seed = leg.plan.rows(-1) if whole else leg.plan.taught_by_recipe, leg.seed + TUNING_SEED
-    requests = [leg.request(key, architecture, epochs, seed, recipe, rows=rows) for recipe in recipes]
-    return leg.context.workers.train(requests)
 
 
 def _controls(leg: Leg) -> list[Candidate]:
