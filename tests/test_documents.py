@@ -50,3 +50,20 @@ def test_every_local_link_and_picture_leads_somewhere() -> None:
         for target in re.findall(r"\]\(([^)#]+)\)", document.read_text()):
             if "://" not in target:
                 assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+def headings(document: Path) -> set[str]:
+    """What a link can name in a page: a heading in small letters, without marks, with hyphens for spaces."""
+    text = re.sub(r"```.*?```", "", document.read_text(), flags=re.DOTALL)
+    shown = (
+        re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading) for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    )
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in shown}
+
+
+def test_every_link_to_a_heading_leads_to_one() -> None:
+    for document in DOCUMENTS:
+        for file, name in re.findall(r"\]\(([^)#\s]*)#([^)]+)\)", document.read_text()):
+            page = document.parent / file if file else document
+            if "://" not in file and page.suffix == ".md":
+                assert name in headings(page), f"{document.name}: {file}#{name}"

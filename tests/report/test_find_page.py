@@ -626,5 +626,5 @@ def test_a_race_of_whole_trainings_is_drawn_over_what_an_example_costs(tmp_path:
     count = sum(not line["control"] for line in lines) - 1
     said = words(section(path, "race"))
     assert f"{count} candidates and" in said
-    assert "1 more was not trained: two epochs would have taken far longer than that" in said
+    assert "1 more was not trained: two epochs would have taken far longer than the first training of others" in said
     assert f"{count} were trained in the race" in words(section(path, "untried"))

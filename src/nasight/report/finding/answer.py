@@ -110,7 +110,7 @@ class FoundValues:
 
     @property
     def same(self) -> bool:
-        """Whether the baseline itself won the race."""
+        """Whether no candidate was left to compare the baseline with."""
         return self.winner.architecture == self.baseline.architecture
 
     @property

@@ -153,11 +153,6 @@ TEMPLATE = """
 {% if values.whole %}
 All trainings take about as long as those of the answer: as {{ values.rungs[0] }} of the reference. Slower networks have
 fewer epochs, faster ones more. Short trainings favor fast networks, so there were none, and nobody left early.
-{% if values.too_slow %}
-{{ values.too_slow }} more {{ "was" if values.too_slow == 1 else "were" }} not trained: two epochs would have taken far
-longer than that.
-{% endif %}
-</p>
 {% else %}
 Every rung is a whole training of its length.
 {% if values.equal_time %}
@@ -165,8 +160,13 @@ All trainings of a rung take about the same time: its epochs are those of the re
 faster ones more.
 {% endif %}
 Candidates that are clearly behind leave. The best of the others continue
-while there is time: {{ values.finished }} of the candidates reached the last rung. Controls never leave.</p>
+while there is time: {{ values.finished }} of the candidates reached the last rung. Controls never leave.
 {% endif %}
+{% if values.too_slow %}
+{{ values.too_slow }} more {{ "was" if values.too_slow == 1 else "were" }} not trained: two epochs would have taken far
+longer than the first training of others.
+{% endif %}
+</p>
 {% if values.closer %}
 <p><button type="button" id="closer" aria-pressed="false" data-range="{{ values.closer|list }}">Enlarge the better half
 </button></p>
@@ -355,8 +355,8 @@ def _tails(candidates: Sequence[RacedCandidate], places: Places) -> list[dict[st
 SECTION = Section(
     name="race",
     title="Race",
-    heading="Race{% if values %} of {{ values.candidates|length }} networks{% if values.rungs|length > 1 %} over "
-    "{{ values.rungs|length }} rungs{% endif %}{% endif %}",
+    heading="Race{% if values %} of {{ values.candidates|length - values.too_slow }} networks"
+    "{% if values.rungs|length > 1 %} over {{ values.rungs|length }} rungs{% endif %}{% endif %}",
     values=FindRaceValues,
     template=TEMPLATE,
     script=SCRIPT,

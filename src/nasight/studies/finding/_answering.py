@@ -59,7 +59,7 @@ def answer(leg: Leg, race: Race) -> dict[str, Any]:
     controls = [c for c in ranked if c.control and c.architecture not in race.left]
     controls = [c for c in controls if not race.by_size or is_searched(c)]
     # What the user has named, or the first options of their own model, is what has to be beaten.
-    asked = OWN if OWN in leg.context.spaces else SPACE if is_own(leg.settings.space) else None
+    asked = OWN if leg.has_own else SPACE if is_own(leg.settings.space) else None
     controls.sort(key=lambda c: split_name(c.architecture)[0] != asked)
     networks = [c for c in ranked if split_name(c.architecture)[0] != BOOSTING]
     winners = [c for c in networks if not c.control and c.architecture not in race.left] or networks

@@ -183,7 +183,7 @@ class Context:
             words.append(f"{most:,} parameters (the smallest network{about} has {smallest:,})")
         if slowest is not None:
             # Those with too many parameters are not timed.
-            timed = any(key.startswith("latency ") for key in self.journal)
+            timed = any(key.startswith("latency ") and not key.startswith("latency of ") for key in self.journal)
             longer = " (the fastest that were timed take longer)" if timed else ""
             words.append(f"{slowest:g} ms per example{longer}")
         return " and ".join(words) or "the time there is"

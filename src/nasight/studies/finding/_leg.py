@@ -75,6 +75,7 @@ class Leg:
         self.recipe: Recipe
         self.own_rates: list[tuple[Recipe, float | None]] = []
         """What the user's own network came to with each learning rate; the recipe was tuned on another one."""
+        self._counts: dict[str, int] = {}
         self.missing: dict[str, str] = {}
         """Controls that do not run along, and why."""
         self.tried: list[Tried]
@@ -130,7 +131,7 @@ class Leg:
     def over_limits(self, key: str) -> str | None:
         """Why a control is beyond the limits; None: it is not. Boosting has neither parameters nor a network."""
         most, slowest = self.settings.max_params, self.settings.max_latency
-        if most is not None and (count := self.context.parameters(key, key)) > most:
+        if most is not None and (count := self._counted(key)) > most:
             return f"{count:,} parameters, and at most {most:,} are allowed"
         if slowest is not None and key != BOOSTING:
             space = self.context.trainings.space(key)
@@ -139,6 +140,12 @@ class Leg:
             if took > slowest:
                 return f"{took:.3g} ms, and at most {slowest:g} are allowed"
         return None
+
+    def _counted(self, key: str) -> int:
+        """The parameters of a control, whose network is built once for it: it may be large."""
+        if key not in self._counts:
+            self._counts[key] = self.context.parameters(key, key)
+        return self._counts[key]
 
     @property
     def has_own(self) -> bool:
@@ -318,12 +325,13 @@ class Leg:
         later = order[order.index(stage) + 1 :]
         after = sum(shares[name] for name in later) * self.planned_seconds
         planned = sum(self.plan.seconds.get(name, 0.0) for name in later) / SLACK
-        if self.previous is not None:
-            # Trainings that are to be as long as those of an earlier answer may take more than their share.
+        if self.plan.whole_race and self.plan.seconds.get("recipe", 0.0) > shares["recipe"] * self.planned_seconds:
+            # With many workers whole trainings of the recipe take long, and the plan gives what comes later less. But
+            # trainings that are to be as long as those of an earlier answer need what is planned for them.
+            after = min(after, planned) if self.previous is None else planned
+        elif self.previous is not None:
+            # These may take more than their share.
             after = max(after, planned)
-        elif self.plan.whole_race and self.plan.seconds.get("recipe", 0.0) > shares["recipe"] * self.planned_seconds:
-            # With many workers whole trainings of the recipe take long, and the plan gives what comes later less.
-            after = min(after, planned)
         return self.left() - after
 
     @property

@@ -45,7 +45,7 @@ KNOWN, NEAR_BESIDE = 0.35, 0.15
 """Where it is known what did well on other data, its share of the places, and that of those near the reference."""
 OTHERS = 5
 """Places that those near the reference leave to others in a race of few: a search, the likeliest, an open decision, the
-largest, and chance."""
+largest, and chance. (Where it is known what did well on other data, that fills a third of the places first.)"""
 WHOLE_MUTATED = 0.4
 """Of the places of a race of whole trainings."""
 TIMED = 0.3

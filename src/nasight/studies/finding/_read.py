@@ -42,7 +42,7 @@ class FinishedFind:
 
     @property
     def same(self) -> bool:
-        """Whether the baseline won the race."""
+        """Whether no candidate was left to compare the baseline with."""
         return bool(self.result["architecture"] == self.result["baseline"]["architecture"])
 
     @property

@@ -40,7 +40,7 @@ class Sides:
 
     @property
     def same(self) -> bool:
-        """Whether the baseline won the race."""
+        """Whether no candidate was left to compare the baseline with."""
         return self.winner.architecture == self.baseline.architecture
 
     def seconds(self, side: Candidate) -> float:
