@@ -184,3 +184,12 @@ def test_the_sentence_of_an_own_model_speaks_of_its_first_options(space: str) ->
     assert sentence(won) == "Nothing that was raced beats your model's first options: take them (80.00 %)."
     assert "within the limits (your model's first options are not)" in sentence(own | baseline("stand-in", "relu/1"))
     assert "take the space's reference" in sentence(RESULT)
+
+
+def test_the_sentence_says_which_trainings_judged_where_longer_ones_are_meant() -> None:
+    better = RESULT | {"better": True, "interval": [0.5, 1.5]}
+    meant = {"preset": "paper", "reached": False, "decided_at": {"epochs": 5, "size": {}, "examples": 100}}
+    said = sentence(better | {"target": meant})
+    assert said == sentence(better) + " So say trainings of 5 epochs; those of paper may say otherwise."
+    assert sentence(better | {"target": {**meant, "reached": True}}) == sentence(better)
+    assert sentence(better | {"target": {"preset": None, "reached": True}}) == sentence(better)

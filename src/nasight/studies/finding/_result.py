@@ -273,7 +273,16 @@ def _front(leg: Leg, race: Race, products: Mapping[str, int | None]) -> list[Poi
 
 
 def sentence(result: Mapping[str, Any]) -> str:
-    """The answer in one sentence."""
+    """The answer in one sentence; a second one where a longer training is meant than those that judged."""
+    target = result.get("target") or {}
+    if target.get("reached", True):
+        return _judged(result)
+    length = rung_text(target["decided_at"]["epochs"], 0, 0)
+    return f"{_judged(result)} So say trainings of {length}; those of {target['preset']} may say otherwise."
+
+
+def _judged(result: Mapping[str, Any]) -> str:
+    """What the trainings that judged say."""
     low, high = result["interval"]
     base, interval = result["baseline"], f"{100 * result['level']:g} % interval"
     units = Units.of(result)
