@@ -10,6 +10,8 @@ from types import ModuleType
 
 import pytest
 
+import nasight
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -70,3 +72,13 @@ def test_importing_the_library_loads_no_torch() -> None:
     script = "import sys, nasight; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_a_package_needs_no_import_of_its_own() -> None:
+    script = (
+        "import sys, nasight; print('torch' in sys.modules, nasight.data.load('digits').name, 'data' in dir(nasight))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "digits", "True"]
+    packages = {path.parent.name for path in (ROOT / "src" / "nasight").glob("*/__init__.py")} - {"cli", "report"}
+    assert packages == set(nasight._PACKAGES)

@@ -14,6 +14,23 @@ from typing import TYPE_CHECKING, Any
 from nasight.version import VERSION as __version__
 
 if TYPE_CHECKING:
+    from nasight import (  # noqa: F401
+        anatomy,
+        compute,
+        data,
+        export,
+        features,
+        geometry,
+        gradients,
+        kernels,
+        runs,
+        searching,
+        spaces,
+        studies,
+        tables,
+        training,
+        trust,
+    )
     from nasight.architecture import Architecture
     from nasight.errors import RequestError, RunError
     from nasight.features import FeatureMapSelector, select
@@ -53,6 +70,25 @@ _HOMES = {
     "train": "training",
 }
 
+_PACKAGES = (
+    "anatomy",
+    "compute",
+    "data",
+    "export",
+    "features",
+    "geometry",
+    "gradients",
+    "kernels",
+    "runs",
+    "searching",
+    "spaces",
+    "studies",
+    "tables",
+    "training",
+    "trust",
+)
+"""Imported when they are first used, too: `nasight.data.load("digits")` needs no import of its own."""
+
 __all__ = [
     "Answer",
     "Architecture",
@@ -83,6 +119,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return import_module(f"nasight.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'nasight' has no attribute {name!r}")
     found = getattr(import_module(f"nasight.{_HOMES[name]}"), name)
@@ -91,4 +129,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_PACKAGES})
