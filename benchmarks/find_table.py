@@ -63,7 +63,7 @@ def front(result: dict[str, Any], limit: float, *, controls: bool) -> str | None
     """The best point of a front within a limit; None where no raced cell is."""
     points = [Point(**point) for point in result["front"]]
     fits = [p for p in points if p.parameters <= int(limit * 1e6) and (controls or p.proposed_by not in CONTROLS)]
-    return best_point(fits, by_size=result["race"]["by_size"]).architecture if fits else None
+    return best_point(fits).architecture if fits else None
 
 
 def hindsight(result: dict[str, Any], limit: float | None, table: Table) -> str:

@@ -135,7 +135,7 @@ def test_a_front_is_looked_up_with_and_without_its_controls(monkeypatch: pytest.
     benchmark = importlib.import_module("find_table")
     cells = [("small", 150_000, 60.0), ("reference", 559_386, 70.0), ("large", 580_000, 65.0)]
     points = [asdict(Point(name, size, None, accuracy, 6, name)) for name, size, accuracy in cells]
-    result = {"front": points, "race": {"by_size": False}}
+    result = {"front": points}
     assert benchmark.front(result, 0.6, controls=True) == "reference"
     assert benchmark.front(result, 0.6, controls=False) == "large"
     assert benchmark.front(result, 0.2, controls=True) == "small"

@@ -86,8 +86,8 @@ def find(
     shares: Annotated[
         str | None,
         option(
-            "Share of the budget per part (defaults: recipe 0.2, propose 0.1, race 0.4, answer 0.3). Parts you leave "
-            "out divide the rest.",
+            "Share of the budget per part (defaults: recipe 0.2, propose 0.1, race 0.4, answer 0.3; with a --target "
+            "out of reach 0.12, 0.13, 0.6, 0.15). Parts you leave out divide the rest.",
             metavar="race=0.5,recipe=0.05",
             group=LENGTH,
         ),

@@ -16,7 +16,7 @@ from nasight.studies.finding._journal import Journal
 from nasight.studies.finding._leg import Leg
 from nasight.studies.finding._lengths import waves
 from nasight.studies.finding._plan import CHANGES, GRID_STEPS, SHORT_STEPS
-from nasight.studies.finding._planning import FEWEST_PLACES, FRONT_PLACES, SHARES
+from nasight.studies.finding._planning import FEWEST_PLACES
 from nasight.studies.finding._proposals import WHOLE_MUTATED
 from nasight.studies.finding._stages import TURNS
 from nasight.studies.finding._work import Recipe, Request
@@ -38,14 +38,15 @@ def leg_of(folder: Path, budget: float, rows: int, speed: Speed, *, longer: bool
     target = "paper" if longer else None
     space = SimpleNamespace(reference="reference", format=str)
     context = SimpleNamespace(
-        settings=SimpleNamespace(seed=0, all_shares=SHARES, target=target, batch_size=32), size={}, journal=journal,
+        settings=SimpleNamespace(seed=0, shares={}, target=target, batch_size=32), size={}, journal=journal,
         space=space, seen=[], count=2, data=SimpleNamespace(train_y=torch.zeros(rows), test_y=None), clock=lambda: 0.0,
         allowed=lambda arch: True, spaces={"space": None}, reference="reference",
     )  # fmt: skip
     found = Leg(cast(Any, context), 0, Budget(budget), None)
-    last = FRONT_PLACES if longer else FEWEST_PLACES
     planned = speed.paced(found.controls) if paced else speed
-    divided = plan(planned, budget, workers=2, rows=rows, classes=10, last_places=last, whole=paced)
+    divided = plan(
+        planned, budget, workers=2, rows=rows, classes=10, shares=found.all_shares, whole=paced or longer, paced=paced
+    )
     found.plan, found.recipe = replace(divided, paced=paced), Recipe()
     return found
 
@@ -82,17 +83,17 @@ class OnPaper:
         for _ in range(sum(SHORT_STEPS if found.recipe_whole else GRID_STEPS)):
             self.trained("reference", found.recipe_epochs, found.taught_by_recipe)
         self.tuned = len(leg.context.seen)
-        recipe = max(found.seconds["recipe"], SHARES["recipe"] * leg.budget.seconds)  # type: ignore[operator]
-        self.spend(recipe + SHARES["propose"] * leg.budget.seconds)  # type: ignore[operator]
+        recipe = max(found.seconds["recipe"], leg.shares["recipe"] * leg.budget.seconds)  # type: ignore[operator]
+        self.spend(recipe + leg.shares["propose"] * leg.budget.seconds)  # type: ignore[operator]
         race = Race(list(found.places), seeds=found.control_seeds or 2)
         first = affordable(leg, race, 0)
-        if found.whole_race:
+        if found.whole:
             first -= round(WHOLE_MUTATED * first)
         names = ["reference", *(f"leader{i}" for i in range(first // 2)), *(f"other{i}" for i in range(-(-first // 2)))]
         race.enter(Candidate(name, "somebody", 1, control=name == "reference") for name in names)
         raced = [first]
         self.train_all(race)
-        for turn in range(TURNS if found.whole_race else 0):
+        for turn in range(TURNS if found.whole else 0):
             more = room(leg, race, TURNS - turn)
             race.enter(Candidate(f"leader{500 + raced[0] + i}", "mutation", 1) for i in range(more))
             raced[0] += more

@@ -176,7 +176,14 @@ def test_a_find_that_is_planned_anew_measures_paces_anew(tmp_path: Path) -> None
 def test_all_trainings_are_as_long_as_two_epochs_of_an_own_baseline_that_is_slow(own: float) -> None:
     # Half of the trainings that answer are those of the baseline, and it has two epochs however slow it is.
     speed = Speed(ROW, 2 * ROW, 0.06, controls=1 + own, own=own).paced(2)
-    how: dict[str, Any] = {"workers": 2, "rows": 8_000, "classes": 10, "whole": True, "own": max(1.0, own / 3)}
+    how: dict[str, Any] = {
+        "workers": 2,
+        "rows": 8_000,
+        "classes": 10,
+        "whole": True,
+        "paced": True,
+        "own": max(1.0, own / 3),
+    }
     found = plan(speed, 300, **how)
     assert found.epochs >= max(6, 2 * own)
     assert paced_epochs(found.epochs, own) * own <= found.epochs + own / 2

@@ -150,6 +150,10 @@ def test_for_the_front_the_closest_to_the_reference_within_smaller_sizes_are_pro
     assert [proposal.by for proposal in found] == [
         f"near the reference within {share} %".replace(" %", "%") for share in (8, 13, 22, 36, 60)
     ]
+    # Of as many parameters, what has the operations of the reference comes before pooling, which it does not have.
+    assert space.format(found[2].architecture) == (
+        "|nor_conv_3x3~0|+|skip_connect~0|skip_connect~1|+|skip_connect~0|skip_connect~1|skip_connect~2|"
+    )
     # Where the limit is wide enough nothing but what is not searched gives way.
     assert [name for name, option in found[-1].architecture if option != usual[name]] == ["0->2", "1->3"]
 

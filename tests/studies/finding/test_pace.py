@@ -13,7 +13,7 @@ from nasight.spaces import Choice, ModuleSpace, load
 from nasight.studies.finding import Candidate, Race, Speed
 from nasight.studies.finding._capacity import spare
 from nasight.studies.finding._lengths import PER_TRAINING
-from nasight.studies.finding._planning import FEWEST_PLACES, FRONT_PLACES, SHARES
+from nasight.studies.finding._planning import FEWEST_PLACES, SHARES, TARGET_SHARES
 from nasight.studies.finding._proposers import largest
 
 
@@ -31,12 +31,19 @@ def test_the_last_rung_of_a_plan_is_reached_however_slow_leaders_are(
     assert paper.clock < (1 - 0.9 * SHARES["answer"]) * budget
 
 
-def test_where_a_longer_training_is_meant_the_longest_rung_has_time_for_a_front(tmp_path: Path) -> None:
-    leg = leg_of(tmp_path, 1_200, 10_000, Speed(5 * ROW, 10 * ROW, 0.06, reference=0.8, slower=1.6), longer=True)
-    assert leg.plan.places[-1] >= FRONT_PLACES
-    paper = OnPaper(leg, reference=5 * 0.8, leaders=5 * 1.6)
-    paper.slowness["other"] = 5.0
-    assert paper.run()[-1] >= FRONT_PLACES
+@pytest.mark.parametrize("leaders", [1.0, 1.6, 2.2])
+def test_where_a_longer_training_is_meant_many_are_trained_as_long_as_the_answer(
+    tmp_path: Path, leaders: float
+) -> None:
+    speed = Speed(2.5 * ROW, 5 * ROW, 0.06, reference=0.8, slower=1.6)
+    leg = leg_of(tmp_path, 1_200, 50_000, speed, longer=True)
+    assert leg.plan.whole
+    assert (leg.plan.rungs, leg.plan.control_seeds) == ((leg.plan.epochs,), 1)
+    assert leg.plan.places[0] >= 15
+    paper = OnPaper(leg, reference=2.5 * 0.8, leaders=2.5 * leaders)
+    paper.slowness["other"] = 2.5
+    assert paper.run()[0] >= 12
+    assert paper.clock < (1 - 0.9 * TARGET_SHARES["answer"]) * 1_200
 
 
 @pytest.mark.parametrize(("last", "epochs", "places"), [(6, 20, 8), (5, 20, 2), (6, 6, 2)])

@@ -18,12 +18,12 @@ from nasight.notes import listening
 from nasight.runs import write_json
 from nasight.spaces import load
 from nasight.studies import Answer, train_found, trainable
-from nasight.studies.finding import Candidate, Entry, Outcome, Race, answer_seeds
+from nasight.studies.finding import answer_seeds
 from nasight.studies.finding._journal import Journal
 from nasight.studies.finding._lengths import LEAST_SEARCH, search_length, training_seconds
 from nasight.studies.finding._plan import Speed
 from nasight.studies.finding._planning import SHARES, plan
-from nasight.studies.finding._settings import FindSettings, read_shares
+from nasight.studies.finding._settings import divided, read_shares
 from nasight.studies.finding._size import ENOUGH, Size, choose_size
 
 TINY, SMALL, PAPER = ({"channels": c, "cells": n} for c, n in ((8, 1), (16, 2), (16, 5)))
@@ -72,8 +72,7 @@ def test_a_target_is_reached_where_its_epochs_can_be_trained() -> None:
 
 
 def test_parts_without_a_share_of_their_own_divide_the_rest() -> None:
-    names = dict.fromkeys(FindSettings.__dataclass_fields__)
-    shares = FindSettings(**{**names, "shares": {"race": 0.5}}).all_shares  # type: ignore[arg-type]
+    shares = divided({"race": 0.5})
     assert sum(shares.values()) == pytest.approx(1)
     assert shares["race"] == 0.5
     assert shares["recipe"] / shares["answer"] == pytest.approx(SHARES["recipe"] / SHARES["answer"])
@@ -115,18 +114,6 @@ def test_a_search_without_time_for_its_epochs_has_fewer_rows() -> None:
     assert search_length(10, ROWS, 400) == (LEAST_SEARCH, 400)
 
 
-def test_where_a_longer_training_is_meant_size_counts_as_much_as_accuracy() -> None:
-    race = Race([3, 1], by_size=True)
-    race.enter([Candidate("small", "x", 10), Candidate("large", "x", 30), Candidate("middle", "x", 20)])
-    for name, accuracy in {"small": 80.0, "large": 79.5, "middle": 79.8}.items():
-        race.tell(Entry(name, 0, 0), Outcome(accuracy))
-    # All sums of ranks are 4: accuracy decides. A step up in accuracy makes the large one first.
-    assert [c.architecture for c in race.ranked()] == ["small", "middle", "large"]
-    race.tell(Entry("large", 0, 1), Outcome(80.5))
-    assert race.accuracy("large") == 80.0
-    assert [c.architecture for c in race.ranked()] == ["large", "small", "middle"]
-
-
 @pytest.fixture(scope="module")
 def answer(few_digits_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Answer:
     torch.set_num_threads(1)
@@ -140,10 +127,9 @@ def test_it_says_what_decided_and_how_well_such_trainings_agree(answer: Answer) 
     assert (target["preset"], target["epochs"], target["size"], target["reached"]) == ("small", 12, SMALL, False)
     assert target["decided_at"]["size"] == TINY
     assert "12 epochs, channels 16, cells 2" in target["says"]
-    assert "the race was decided by trainings of 1 epoch, and size as much as accuracy" in target["says"]
+    assert "the race was decided by trainings of 1 epoch, the answer" in target["says"]
     assert "the answer by trainings of 1 epoch, channels 8, cells 1" in target["says"]
     assert target["says"] in (answer.path / "report.html").read_text().replace("&#39;", "'")
-    assert answer.result["race"]["by_size"]
     assert answer.baseline["kind"] == "reference"
     lines = answer.result["race"]["lines"]
     # A plain network has no larger size; and of 4,096 cells the largest is always there, whoever proposed it.

@@ -7,13 +7,14 @@ from typing import Any, cast
 import pytest
 from on_paper import ROW, leg_of
 
+from nasight.reproducible import generator_for
 from nasight.spaces import Space, load
 from nasight.studies.finding import Candidate, Entry, Outcome, Plan, Race, Speed
 from nasight.studies.finding._capacity import room
 from nasight.studies.finding._leg import Leg
 from nasight.studies.finding._planning import MOST_PLACES
 from nasight.studies.finding._proposals import full_waves
-from nasight.studies.finding._stages import TURNS, _mutate
+from nasight.studies.finding._stages import LED, TURNS, _changed, _mutate
 
 
 def whole_leg(folder: Path, space: Space) -> Leg:
@@ -65,6 +66,25 @@ def test_a_reference_with_an_option_that_is_not_searched_has_no_changes(tmp_path
     assert all(one_change_from(space, name, [second]) for name in entered)
 
 
+def test_where_limits_may_be_asked_of_the_front_the_best_of_every_size_is_changed(tmp_path: Path) -> None:
+    space = load("convnet")
+    leg, race = whole_leg(tmp_path, space), Race([20], seeds=1)
+    sizes = {"k5/w1n1/w1n1/w1n1": 60, "k3/w2n1/w1n1/w1n1": 50, "k3/w1n1/w1n1/w1n1": 40, "k3/w0.5n1/w1n1/w1n1": 45}
+    names = list(sizes)
+    race.enter(Candidate(name, "somebody", size) for name, size in sizes.items())
+    for place, name in enumerate(names):
+        race.tell(Entry(name, 0, 0), Outcome(90.0 - place, seconds=10.0))
+    chance = generator_for(0, "front")
+    assert [c.architecture for c in _changed(leg, race, chance)] == names[:LED]
+    leg.settings.target = "paper"
+    # The last is worse than a smaller one.
+    first, *others = [c.architecture for c in _changed(leg, race, chance)]
+    assert (first, sorted(others)) == (names[0], sorted(names[1:3]))
+    assert len({_changed(leg, race, generator_for(seed, "front"))[1].architecture for seed in range(8)}) == 2
+    leg.settings.max_params = 55
+    assert len(_changed(leg, race, chance)) == LED
+
+
 def test_what_entered_before_does_not_enter_again_even_if_it_failed(tmp_path: Path) -> None:
     space = load("convnet")
     leg, race = whole_leg(tmp_path, space), race_of(space, [])
@@ -98,7 +118,7 @@ def test_no_worker_idles_while_proposals_are_trained(candidates: int, beside: in
 
 def test_a_plan_of_an_earlier_version_has_no_race_of_whole_trainings_though_it_has_one_rung(tmp_path: Path) -> None:
     plan = leg_of(tmp_path, 600, 2_000, Speed(ROW, 2 * ROW, 0.06), paced=True).plan
-    assert plan.whole_race
+    assert plan.whole
     kept = {key: value for key, value in plan.to_dict().items() if key not in ("whole", "control_seeds")}
     assert len(kept["rungs"]) == 1
-    assert not Plan.from_dict(kept).whole_race
+    assert not Plan.from_dict(kept).whole

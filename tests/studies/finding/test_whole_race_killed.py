@@ -60,7 +60,7 @@ def test_turns_that_were_decided_before_a_kill_are_not_decided_anew(few_digits_f
     keys = [key for line in lines if (key := json.loads(line)["key"]) != "clock"]
     assert len(keys) == len(set(keys))
     assert sum(key.startswith("mutated ") for key in keys) == TURNS
-    assert Plan.from_dict(Journal(folder)["plan 0"]).whole_race
+    assert Plan.from_dict(Journal(folder)["plan 0"]).whole
     result = json.loads((folder / "result.json").read_text())
     raced = {line["architecture"] for line in result["race"]["lines"]}
     trained = {match[1] for key in keys if (match := re.match(r"training space (\S+) ", key))}

@@ -61,7 +61,7 @@ class FindRaceValues:
     equal_time: bool = False
     """Whether all trainings of a rung took about the same time; else they had the same epochs."""
     whole: bool = False
-    """Whether all trainings of the race were as long as those of the answer, so that nobody left."""
+    """Whether all trainings of the race were as long as those of the answer, so that nobody left early."""
     units: Units = field(default_factory=Units)
     """In which scores are written."""
 
@@ -150,9 +150,12 @@ TEMPLATE = """
 {{ controls }} control{{ "s" if controls != 1 }} were trained from scratch, those of the space with one recipe, the
 {{ "trainings of a rung" if values.rungs|length > 1 else "trainings" }} on the same rows in the same order
 {%- if values.judged_rows %}, and judged by {{ values.judged_rows|number }} other rows{% endif %}.
-{% if values.whole %}
+{% if values.whole and values.equal_time %}
 All trainings take about as long as those of the answer: as {{ values.rungs[0] }} of the reference. Slower networks have
 fewer epochs, faster ones more. Short trainings favor fast networks, so there were none, and nobody left early.
+{% elif values.whole %}
+All trainings have {{ values.rungs[0] }}, about as many as those of the answer. Short trainings favor what starts fast,
+so none were shorter, and nobody left early.
 {% else %}
 Every rung is a whole training of its length.
 {% if values.equal_time %}

@@ -183,7 +183,7 @@ class Answer:
         ]
         if not fits:
             raise RequestError(f"no architecture of the race in {self.path} is within these limits")
-        return best_point(fits, by_size=self.result["race"].get("by_size", False))
+        return best_point(fits)
 
     def advised(self) -> tuple[str, str]:
         """The architecture of the searched space to train, and in words which one that is and why.

@@ -57,7 +57,7 @@ def answer(leg: Leg, race: Race) -> dict[str, Any]:
     ranked = race.ranked()
     # Where a larger network of the space is meant, what has but one size is nothing to compare with.
     controls = [c for c in ranked if c.control and c.architecture not in race.left]
-    controls = [c for c in controls if not race.by_size or is_searched(c)]
+    controls = [c for c in controls if not leg.longer_is_meant or is_searched(c)]
     # What the user has named, or the first options of their own model, is what has to be beaten.
     asked = OWN if leg.has_own else SPACE if is_own(leg.settings.space) else None
     controls.sort(key=lambda c: split_name(c.architecture)[0] != asked)

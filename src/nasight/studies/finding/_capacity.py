@@ -6,9 +6,11 @@ import math
 
 from nasight.studies.finding._leg import Leg
 from nasight.studies.finding._lengths import FEWEST_EPOCHS, NARROWING, rung_share, waves
-from nasight.studies.finding._planning import FEWEST_PLACES, FRONT_PLACES, MOST_PLACES
+from nasight.studies.finding._planning import FEWEST_PLACES, MOST_PLACES
 from nasight.studies.finding._race import Race
 
+FIRST = 6
+"""What the first so many of a race took tells what changes of them will take."""
 RESERVE = 1.2
 """So many times what a later rung needs at least is left for it."""
 LENT = 0.15
@@ -32,10 +34,7 @@ def affordable(leg: Leg, race: Race, rung: int) -> int:
         one = [leg.reference()]
         ratio = 1 / speed.reference if leg.seen(one) else 1.0
         each = [leg.rung_seconds(i, one) * ratio * speed.on_rung(i) for i in range(len(leg.plan.rungs))]
-    fewest = [FEWEST_PLACES] * len(each)
-    if leg.longer_is_meant:
-        fewest[-1] = FRONT_PLACES
-    least = [waves(n + b, count) * seconds for n, b, seconds in zip(fewest, beside, each, strict=True)]
+    least = [waves(FEWEST_PLACES + b, count) * seconds for b, seconds in zip(beside, each, strict=True)]
     # Later rungs get a little more than they need: an estimate that is short by a moment would cost a whole rung.
     later = [RESERVE * seconds for seconds in least[rung + 1 :]]
     time = rung_share(leg.until("race") - 0.5, [least[rung], *later])
@@ -48,7 +47,7 @@ def room(leg: Leg, race: Race, turns: int) -> int:
 
     All workers have one each time.
     """
-    leaders = [c.architecture for c in race.ranked() if not c.control][:FRONT_PLACES]
+    leaders = [c.architecture for c in race.ranked() if not c.control][:FIRST]
     times = int(leg.until("race") / leg.rung_seconds(0, leaders))
     most = MOST_PLACES - len(race.candidates)
     return max(0, min(math.ceil(times / turns) * leg.context.count, most))

@@ -84,7 +84,7 @@ def find(
         architecture and a plain network run along in any case; without a baseline of your own the best of them is it
         (of a model of your own: its first options).
     target : the preset of the training that is meant in the end: limits are counted at its size. Where the budget does
-        not reach it, size counts as much as accuracy in the race, and the answer says what decided.
+        not reach it, more candidates have shorter trainings, and the answer says what decided.
     shares : of the budget, such as "race=0.5,recipe=0.05", for "recipe", "propose", "race" and "answer"; parts that are
         not named divide the rest.
     max_params, max_latency : limits that hold for every candidate, such as "300k" and milliseconds per example.

@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from nasight.studies.finding._race import rank_sums
-
 
 @dataclass(frozen=True)
 class Point:
@@ -70,8 +68,6 @@ def carried_on(points: Sequence[Point], earlier: Sequence[Point]) -> list[Point]
     return [*points, *left]
 
 
-def best_point(points: Sequence[Point], *, by_size: bool) -> Point:
-    """The most accurate point, or, where size counts as much, the one with the largest sum of both ranks."""
-    accuracies = [p.accuracy for p in points]
-    merits = rank_sums(accuracies, [p.parameters for p in points]) if by_size else accuracies
-    return max(zip(merits, points, strict=True), key=lambda of: (of[0], of[1].accuracy, -of[1].parameters))[1]
+def best_point(points: Sequence[Point]) -> Point:
+    """The most accurate point; of equal ones the smallest."""
+    return max(points, key=lambda point: (point.accuracy, -point.parameters))

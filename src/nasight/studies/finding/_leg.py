@@ -19,11 +19,11 @@ from nasight.studies.finding._lengths import LEAST_PACED, PER_TRAINING, SLACK, p
 from nasight.studies.finding._names import OWN, PLAIN, SPACE, split_name
 from nasight.studies.finding._pace import TIMED, PaceProbe
 from nasight.studies.finding._plan import JUDGE_SHARE, Plan, Speed
-from nasight.studies.finding._planning import JUDGING
+from nasight.studies.finding._planning import JUDGING, SHARES, TARGET_SHARES
 from nasight.studies.finding._proposers import Proposal, in_turn
 from nasight.studies.finding._race import Candidate, Race
 from nasight.studies.finding._recipe import Tried
-from nasight.studies.finding._settings import leg_seed
+from nasight.studies.finding._settings import divided, leg_seed
 from nasight.studies.finding._speed import expected_seconds
 from nasight.studies.finding._work import BOOSTING, Recipe, Request, read_architecture
 
@@ -103,11 +103,16 @@ class Leg:
     @property
     def shares(self) -> dict[str, float]:
         """Of the budget, those of all parts. Where an earlier recipe is kept, the others divide its share."""
-        shares = self.settings.all_shares
+        shares = self.all_shares
         if self.tunes:
             return shares
         rest = 1 - shares["recipe"]
         return {part: 0.0 if part == "recipe" else share / rest for part, share in shares.items()}
+
+    @property
+    def all_shares(self) -> dict[str, float]:
+        """Of the budget, those of all parts, with a recipe."""
+        return divided(self.settings.shares, TARGET_SHARES if self.longer_is_meant else SHARES)
 
     @property
     def tunes(self) -> bool:
@@ -161,6 +166,11 @@ class Leg:
     def longer_is_meant(self) -> bool:
         """Whether there is a target that the budget does not reach."""
         return self.settings.target is not None and self.epochs is None
+
+    @property
+    def front_is_meant(self) -> bool:
+        """Whether a limit may be asked of the front later, at the size of a training that is not reached."""
+        return self.longer_is_meant and self.settings.max_params is None
 
     def read(self, text: str) -> Architecture:
         return read_architecture(self.space, text)
@@ -325,7 +335,7 @@ class Leg:
         later = order[order.index(stage) + 1 :]
         after = sum(shares[name] for name in later) * self.planned_seconds
         planned = sum(self.plan.seconds.get(name, 0.0) for name in later) / SLACK
-        if self.plan.whole_race and self.plan.seconds.get("recipe", 0.0) > shares["recipe"] * self.planned_seconds:
+        if self.plan.whole and self.plan.seconds.get("recipe", 0.0) > shares["recipe"] * self.planned_seconds:
             # With many workers whole trainings of the recipe take long, and the plan gives what comes later less. But
             # trainings that are to be as long as those of an earlier answer need what is planned for them.
             after = min(after, planned) if self.previous is None else planned

@@ -7,10 +7,10 @@ from itertools import chain, islice, product, zip_longest
 
 from nasight.architecture import Architecture
 from nasight.spaces import Space
-from nasight.studies.finding._proposers import NEAR, PATIENCE, Allowed, Proposal, size_steps, smaller
+from nasight.studies.finding._proposers import NEAR, PATIENCE, WITHIN, Allowed, Proposal, size_steps, smaller
 
-NEAR_LEVELS = 6
-"""As many steps has the range of parameter counts, and within each the closest to the reference is proposed."""
+NEAR_SIZES = 5
+"""Within so many sizes below the largest, at most, the closest to the reference is proposed."""
 
 
 def near_reference(
@@ -45,15 +45,16 @@ def near_in_sizes(
     count: Callable[[Architecture], int],
     sizes: Sequence[int],
     patience: int,
+    number: int = NEAR_SIZES,
 ) -> list[Proposal]:
-    """What is closest to the reference within limits below the largest of some sizes: for the front, one of each."""
+    """What is closest to the reference within so many limits below the largest of some sizes: for the front."""
     least, most = min(map(count, space.lightest()), default=min(sizes, default=0)), max(sizes, default=0)
     found = list[Proposal]()
-    for limit in size_steps(least, most, NEAR_LEVELS):
+    for limit in size_steps(least, most, min(number, NEAR_SIZES) + 1):
         fits = smaller(count, limit)
         arch = closest(space, reference, lambda arch, fits=fits: fits(arch) and allowed(arch), count, patience)  # type: ignore[misc]
         if arch is not None and all(arch != proposal.architecture for proposal in found):
-            found.append(Proposal(arch, f"{NEAR} within {limit / most:.0%}"))
+            found.append(Proposal(arch, f"{WITHIN} {limit / most:.0%}"))
     return found
 
 
@@ -62,14 +63,20 @@ def closest(
 ) -> Architecture | None:
     """What is allowed and differs from the reference in the fewest decisions; of several the one of most parameters.
 
-    None where none of the first `patience` is allowed.
+    Of equal ones, that with the fewest options which the reference does not have. None where none of the first
+    `patience` is allowed.
     """
+    usual = {reference[decision.name] for decision in space.decisions}
+
+    def foreign(arch: Architecture) -> int:
+        return sum(arch[decision.name] not in usual for decision in space.decisions)
+
     ring = [reference] if reference in space else filled(space, reference, patience)
     seen = set(ring)
     while ring and patience > 0:
         asked = [arch for arch in ring if space.usable(arch) is None][:patience]
         patience -= len(asked)
-        order = sorted(asked, key=lambda arch: (-count(arch), space.format(arch)))
+        order = sorted(asked, key=lambda arch: (-count(arch), foreign(arch), space.format(arch)))
         if (found := next(filter(allowed, order), None)) is not None:
             return found
         # Rings grow fast: no more of the next one is made than will be looked at.

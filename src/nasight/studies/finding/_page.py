@@ -121,7 +121,7 @@ def _race(find: FinishedFind) -> FindRaceValues:
         candidates=find.candidates,
         agreements=[_agreement(find, rung) for rung in range(len(find.rungs) - 1)],
         seed_deviation=find.result["race"]["seed_deviation"],
-        whole=find.plan is not None and find.plan.whole_race,
+        whole=find.plan is not None and find.plan.whole,
         judged_rows=find.judging_rows(test=False),
         equal_time=find.equal_time,
         units=Units.of(find.result),

@@ -93,15 +93,10 @@ class Plan:
     control_seeds: int | None = None
     """How often controls are trained on the first rung; None: by how many there are."""
     whole: bool = False
-    """Whether the race has whole trainings alone, in finds that give all networks the same time."""
+    """Whether all candidates of the race are trained as long as those that answer."""
     paced: bool = False
     """Whether all trainings of a rung take the same time: epochs are then those of the reference, and a slower network
     has fewer. Else all have the same epochs."""
-
-    @property
-    def whole_race(self) -> bool:
-        """Whether all candidates of the race are trained as long as those that answer, for the same time."""
-        return self.paced and self.whole
 
     def rows(self, rung: int) -> int:
         """The rows of a rung."""

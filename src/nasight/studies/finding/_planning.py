@@ -38,13 +38,13 @@ from nasight.studies.finding._plan import (
 
 SHARES: Mapping[str, float] = {"recipe": 0.20, "propose": 0.10, "race": 0.40, "answer": 0.30}
 """The parts of the budget, as shares."""
+TARGET_SHARES: Mapping[str, float] = {"recipe": 0.12, "propose": 0.13, "race": 0.60, "answer": 0.15}
+"""The same where trainings are meant that are longer still: no answer decides about these, so more candidates race."""
 TOLERATED = 1.3
 """The trainings of the recipe may take so many times its share, before shorter ones are taken."""
 FEWEST_RACED = 4
 """Candidates of a race, where one of whole trainings is to be worth it, or trainings are counted."""
 FEWEST_PLACES = 2
-FRONT_PLACES = 6
-"""Candidates of the longest rung where trainings that are longer still are meant: one with fewer is left out."""
 SCORED = 30
 FEWEST_SEARCHES = 2
 MOST_PLACES = 1_000
@@ -75,11 +75,11 @@ def plan(
     spent: float = 0.0,
     shares: Mapping[str, float] = SHARES,
     most_epochs: int = MOST_EPOCHS,
-    last_places: int = FEWEST_PLACES,
     control_seeds: int = 2,
     own: float = 0.0,
     changes: bool = True,
     whole: bool = False,
+    paced: bool = False,
     answered: tuple[float, int] | None = None,
     tunes: bool | None = None,
 ) -> Plan:
@@ -96,17 +96,17 @@ def plan(
     spent : seconds of the budget that went into loading and measuring.
     shares : of the budget, see `SHARES`.
     most_epochs : of the trainings that answer.
-    last_places : candidates that the longest rung must have time for, or it is left out.
     control_seeds : trainings of each control on the first rung.
     own : what a training of the user's own baseline takes, in trainings of the space; 0: there is none.
     changes : whether there are random changes of images to choose among, which whole trainings compare.
     whole : whether all candidates of the race are trained as long as those that answer, where there is time for enough.
+    paced : whether all trainings have the same time, and not the same epochs.
     answered : epochs and rows of the trainings that answered in an earlier leg; None: this is the first. Shorter ones
         would not take their place.
     tunes : whether the recipe is chosen; by default in the first leg alone.
     """
     planner = _Planner(
-        speed, workers, rows, classes, tests, shares, most_epochs, last_places, control_seeds, own, changes, whole,
+        speed, workers, rows, classes, tests, shares, most_epochs, control_seeds, own, changes, whole, paced,
         answered, answered is None if tunes is None else tunes,
     )  # fmt: skip
     least, shared = planner.least_training, seconds
@@ -140,11 +140,11 @@ class _Planner:
     tests: int
     shares: Mapping[str, float]
     most_epochs: int
-    last_places: int
     control_seeds: int
     own: float
     changes: bool
     whole: bool
+    paced: bool
     answered: tuple[float, int] | None
     tunes: bool
 
@@ -159,7 +159,7 @@ class _Planner:
         At equal time they are as long as the fewest epochs of the user's own baseline, however slow that is. Those of
         a later leg are at least as long as those before.
         """
-        own = LEAST_PACED * self.speed.own if self.whole else 0.0
+        own = LEAST_PACED * self.speed.own if self.paced else 0.0
         before, _ = self.answered or (0.0, 0)
         return max(FEWEST_EPOCHS, math.ceil(own), int(before))
 
@@ -191,8 +191,8 @@ class _Planner:
         lengths = rung_lengths(epochs, taught, min(taught, self.least_rows))
         judging = JUDGING * judges * self.rows
         usual = [(e * r + judging) * self.speed.train + PER_TRAINING for e, r in lengths]
-        costs = [cost * self.speed.on_rung(i) for i, cost in enumerate(usual)]
-        racing = self._for_race(costs, self.shares["race"] * usable)
+        racing = self._for_race(usual, self.shares["race"] * usable)
+        costs = racing._costs(usual)
         kept, places = racing._race(costs, self.shares["race"] * usable)
         searches = max(FEWEST_SEARCHES, self.workers if seconds < 1_800 else 2 * self.workers)
         propose, search, score = self.shares["propose"] * usable, self.speed.search, self.speed.score
@@ -217,7 +217,11 @@ class _Planner:
             whole=racing.whole,
         )  # fmt: skip
 
-    def _for_race(self, costs: Sequence[float], seconds: float) -> _Planner:
+    def _costs(self, usual: Sequence[float]) -> list[float]:
+        """What a training of each length takes in the race, where leaders have the longer ones of several."""
+        return [cost * self.speed.on_rung(0 if self.whole else rung) for rung, cost in enumerate(usual)]
+
+    def _for_race(self, usual: Sequence[float], seconds: float) -> _Planner:
         """The planner of a race: of whole trainings alone where there is time for enough, else of short ones too.
 
         Nobody leaves a race that has but one rung, so the noise of a seed need not be known. Where the user's own
@@ -225,8 +229,9 @@ class _Planner:
         """
         if not self.whole:
             return self
-        alone, slow = replace(self, control_seeds=1), LEAST_PACED * self.speed.own > FEWEST_EPOCHS
-        return alone if slow or alone._places(costs[-1:], seconds)[0] >= FEWEST_RACED else replace(self, whole=False)
+        alone, slow = replace(self, control_seeds=1), self.paced and LEAST_PACED * self.speed.own > FEWEST_EPOCHS
+        fitting = alone._places(self._costs(usual)[-1:], seconds)[0]
+        return alone if slow or fitting >= FEWEST_RACED else replace(self, whole=False)
 
     def _recipe(self, costs: Sequence[float], seconds: float, *, whole: bool) -> tuple[int, float, bool]:
         """Which of the lengths the short trainings of the recipe have, what all of its trainings take, and whether
@@ -261,9 +266,6 @@ class _Planner:
             chosen = [costs[i] for i in kept]
             if sum(self._least(chosen)) <= seconds:
                 places = self._places(chosen, seconds)
-                if places[-1] < self.last_places:
-                    kept.pop()
-                    continue
                 flat = next((k for k, (a, b) in enumerate(pairwise(places)) if a <= b), None)
                 if flat is None:
                     return kept, places

@@ -42,7 +42,8 @@ from nasight.studies.finding._workers import SearchRequest
 # Shares of the first rung's places that each proposer may fill.
 LIKELIEST, RIVALS, SCORED, RANDOM, MUTATED, NEAR_SHARE = 0.35, 0.15, 0.05, 0.1, 0.2, 0.35
 KNOWN, NEAR_BESIDE = 0.35, 0.15
-"""Where it is known what did well on other data, its share of the places, and that of those near the reference."""
+"""Where it is known what did well on other data, its share of the places, and that of those near the reference, who
+also have the second where what is close to it in smaller sizes is proposed too."""
 OTHERS = 5
 """Places that those near the reference leave to others in a race of few: a search, the likeliest, an open decision, the
 largest, and chance. (Where it is known what did well on other data, that fills a third of the places first.)"""
@@ -79,13 +80,13 @@ def _places(leg: Leg, race: Race) -> int:
 
 def _mutated(leg: Leg, places: int) -> int:
     """Places of the first rung that mutations of the leaders will take."""
-    return max(1, round((WHOLE_MUTATED if leg.plan.whole_race else MUTATED) * places))
+    return max(1, round((WHOLE_MUTATED if leg.plan.whole else MUTATED) * places))
 
 
 def _first(leg: Leg, race: Race, places: int) -> int:
     """Places that proposals fill, before mutations of the leaders; in a race of whole trainings no worker idles."""
     first = places - _mutated(leg, places)
-    if not leg.plan.whole_race:
+    if not leg.plan.whole:
         return first
     return full_waves(first, math.ceil(leg.speed.controls * race.seeds), leg.context.count)
 
@@ -111,7 +112,7 @@ def _proposed(leg: Leg, race: Race) -> list[Candidate]:
     known = max(1, round(KNOWN * places))
     elsewhere = known_elsewhere(leg.space, leg.data.name, allowed, known) if leg.plan.paced else []
     first = _first(leg, race, places)
-    near = max(1, min(round((NEAR_BESIDE if elsewhere else NEAR_SHARE) * places), first - OTHERS))
+    near = max(1, min(round((NEAR_BESIDE if elsewhere or leg.front_is_meant else NEAR_SHARE) * places), first - OTHERS))
     found += elsewhere
     center, patience = leg.read(leg.reference()), leg.context.patience
     found += near_reference(leg.space, center, allowed, _nearness(leg), near, patience, turns=_turns(leg))
@@ -128,11 +129,11 @@ def _proposed(leg: Leg, race: Race) -> list[Candidate]:
         # Last, so that a race of few places has one of every other proposer.
         sizes = [counts(proposal.architecture) for proposal in found]
         found += of_smaller_sizes(leg.space, runs, allowed, counts, sizes, max(1, number // 4), leg.context.patience)
-    if leg.longer_is_meant:
+    if leg.front_is_meant:
         # Limits are asked of the front at the size of the later training, where short trainings say little.
         sizes = [counts(proposal.architecture) for proposal in found]
-        usual = leg.space.reference
-        found += near_in_sizes(leg.space, usual, allowed, counts, sizes, min(NEAREST, leg.context.patience))
+        usual, free = leg.space.reference, max(0, first - OTHERS - near)
+        found += near_in_sizes(leg.space, usual, allowed, counts, sizes, min(NEAREST, leg.context.patience), free)
     merged = leg.merged(found, first)
     return merged if leg.previous is None else [_carried(c, leg.previous) for c in merged]
 
@@ -152,7 +153,7 @@ def _nearness(leg: Leg) -> Callable[[Architecture], float]:
 
 def _turns(leg: Leg) -> list[str] | None:
     """The decisions that take turns where few of those near the reference can enter; None: all are in one order."""
-    if not leg.plan.whole_race:
+    if not leg.plan.whole:
         return None
     names = [decision.name for decision in leg.space.decisions]
     return [names[i] for i in torch.randperm(len(names), generator=generator_for(leg.seed, "turns")).tolist()]

@@ -29,6 +29,8 @@ ELSEWHERE = "well on other data"
 """Who proposes what was better than the reference on other data sets."""
 NEAR = "near the reference"
 """Who proposes the reference with one decision changed."""
+WITHIN = f"{NEAR} within"
+"""Who proposes what is closest to the reference within a smaller size."""
 Allowed = Callable[[Architecture], bool]
 
 
@@ -41,19 +43,21 @@ class Proposal:
 
 
 def in_turn(proposals: Iterable[Proposal]) -> Iterator[Proposal]:
-    """Those of an earlier leg, those known from other data and those near the reference come first.
+    """Those of an earlier leg, those known from other data and those near the reference, at all sizes, come first.
 
     Then comes one of every proposer, then the second of each, and so on. The searches are one proposer, and so is size.
 
-    >>> names = "search 1", "search 2", "likeliest", "size", "size", EARLIER, EARLIER
-    >>> [p.by for p in in_turn(Proposal(Architecture("s", ()), name) for name in names)]
-    ['an earlier leg', 'an earlier leg', 'search 1', 'likeliest', 'size', 'search 2', 'size']
+    >>> names = "search 1", "search 2", "likeliest", "size", "size", f"{WITHIN} 8%", f"{WITHIN} 13%", EARLIER
+    >>> [p.by for p in in_turn(Proposal(Architecture("s", ()), name) for name in names)][:3]
+    ['an earlier leg', 'near the reference within 8%', 'near the reference within 13%']
+    >>> [p.by for p in in_turn(Proposal(Architecture("s", ()), name) for name in names)][3:]
+    ['search 1', 'likeliest', 'size', 'search 2', 'size']
     """
     queues: dict[str, list[Proposal]] = {}
     for proposal in proposals:
-        one = "search" if proposal.by.startswith("search ") else {"largest": "size"}.get(proposal.by, proposal.by)
-        queues.setdefault(one, []).append(proposal)
-    for first in (EARLIER, ELSEWHERE, NEAR):
+        one = next((name for name in ("search", WITHIN) if proposal.by.startswith(f"{name} ")), proposal.by)
+        queues.setdefault({"largest": "size"}.get(one, one), []).append(proposal)
+    for first in (EARLIER, ELSEWHERE, NEAR, WITHIN):
         yield from queues.pop(first, [])
     yield from (proposal for turn in zip_longest(*queues.values()) for proposal in turn if proposal is not None)
 

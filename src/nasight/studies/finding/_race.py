@@ -90,14 +90,11 @@ class Race:
     places : how many candidates each rung has time for, controls not counted.
     level : of the intervals by which candidates leave.
     seeds : how often controls are trained on the lowest rung; their spread is the noise of a seed.
-    by_size : whether size counts as much as accuracy. So it is where a far longer training is meant: short ones favor
-        what starts fast, and large networks end higher.
     """
 
     places: list[int]
     level: float = 0.95
     seeds: int = 2
-    by_size: bool = False
     candidates: dict[str, Candidate] = field(default_factory=dict)
     outcomes: dict[Entry, Outcome] = field(default_factory=dict)
     left: dict[str, Left] = field(default_factory=dict)
@@ -175,12 +172,11 @@ class Race:
         def before(candidate: Candidate) -> float:
             return self.accuracy(candidate.architecture, rung - 1)
 
-        merits = rank_sums(accuracies, [c.parameters for c in there]) if self.by_size else accuracies
         order = sorted(
-            zip(merits, accuracies, there, strict=True),
-            key=lambda of: (-of[0], -of[1], -before(of[2]), of[2].parameters, of[2].architecture),
+            zip(accuracies, there, strict=True),
+            key=lambda of: (-of[0], -before(of[1]), of[1].parameters, of[1].architecture),
         )
-        return [candidate for _, _, candidate in order]
+        return [candidate for _, candidate in order]
 
     def close(self) -> list[Candidate]:
         """End this rung: some leave, the others go on to the next. Returns those that go on."""
@@ -252,17 +248,6 @@ class Race:
         both = [c.architecture for c in self.ranked(rung) if math.isfinite(self.accuracy(c.architecture, rung + 1))]
         before, after = ([self.accuracy(name, at) for name in both] for at in (rung, rung + 1))
         return agreement(rung, before, after)
-
-
-def rank_sums(accuracies: Sequence[float], sizes: Sequence[float]) -> list[float]:
-    """The sum of two ranks for each: by accuracy and by size, the largest highest; equal ones share a rank.
-
-    >>> rank_sums([70.0, 72.0, 71.0], [300, 100, 200])
-    [4.0, 4.0, 4.0]
-    >>> rank_sums([70.0, 72.0, 72.0], [300, 100, 200])
-    [4.0, 3.5, 4.5]
-    """
-    return [float(rank) for rank in stats.rankdata(accuracies) + stats.rankdata(sizes)]
 
 
 def agreement(rung: int, before: Sequence[float], after: Sequence[float]) -> Agreement:

@@ -97,7 +97,7 @@ def result_of(leg: Leg, race: Race, sides: Sides) -> dict[str, Any]:
         "interval": [apart.low, apart.high],
         "level": apart.level,
         "rows_vary": rows_vary(sides.outcomes),
-        "ahead": _ahead(race, baseline),
+        "ahead": _ahead(leg, race, baseline),
         "missing": _missing(leg, race, baseline),
         "better": better,
         "take": shown(winner if better else baseline),
@@ -139,10 +139,10 @@ def _trees(leg: Leg) -> int | None:
     return TREES if leg.trees == ALL_TREES else leg.trees
 
 
-def _ahead(race: Race, baseline: Candidate) -> dict[str, Any] | None:
+def _ahead(leg: Leg, race: Race, baseline: Candidate) -> dict[str, Any] | None:
     """The control that was best in the race, where it is not the baseline."""
     best = next(c for c in race.ranked() if c.control)
-    if race.by_size or best.architecture == baseline.architecture:
+    if leg.longer_is_meant or best.architecture == baseline.architecture:
         return None
     mine, its = race.accuracy(baseline.architecture), race.accuracy(best.architecture)
     return {"architecture": shown(best), "accuracy": its, "baseline": mine if math.isfinite(mine) else None}
@@ -155,7 +155,7 @@ def _missing(leg: Leg, race: Race, baseline: Candidate) -> str | None:
     if OWN in leg.missing:
         return leg.missing[OWN]
     # What did not fail in the race failed in the trainings of the answer, unless a larger network is meant.
-    return "it has no larger size to train later" if race.by_size else "its training failed"
+    return "it has no larger size to train later" if leg.longer_is_meant else "its training failed"
 
 
 def rows_vary(sides: Mapping[str, Sequence[Outcome]]) -> bool:
@@ -173,10 +173,10 @@ def _target(leg: Leg, race: Race, epochs: int) -> dict[str, Any]:
     meant = {"epochs": leg.space.train_settings[leg.settings.target].get("epochs"), "size": leg.context.limit_size}
     reached = leg.epochs == epochs and leg.plan.examples == len(leg.data.train_y)
     target = {"preset": leg.settings.target, **meant, "decided_at": decided, "reached": reached}
-    return {**target, "says": _target_text(target, raced, race.agreements, by_size=race.by_size)}
+    return {**target, "says": _target_text(target, raced, race.agreements)}
 
 
-def _target_text(target: Mapping[str, Any], raced: str, agreements: Sequence[Agreement], *, by_size: bool) -> str:
+def _target_text(target: Mapping[str, Any], raced: str, agreements: Sequence[Agreement]) -> str:
     """Whether the target was reached; else what decided, and how well such trainings agree with each other."""
 
     def training(of: Mapping[str, Any]) -> str:
@@ -191,10 +191,9 @@ def _target_text(target: Mapping[str, Any], raced: str, agreements: Sequence[Agr
     if agreements:
         last = agreements[-1]
         told = f"shorter ones agree with the longest of the race at tau {last.tau:.2f} ({last.candidates} candidates)"
-    size = ", and size as much as accuracy" if by_size else ""
     return (
         f"the preset {target['preset']} ({training(target)}) was not reached: the race was decided by trainings of "
-        f"{raced}{size}, the answer by trainings of {training(target['decided_at'])}; {told}"
+        f"{raced}, the answer by trainings of {training(target['decided_at'])}; {told}"
     )
 
 
@@ -225,7 +224,6 @@ def _race_result(leg: Leg, race: Race, products: Mapping[str, int | None]) -> di
         "lines": lines,
         "agreements": [asdict(a) for a in race.agreements],
         "seed_deviation": race.seed_deviation() or None,
-        "by_size": race.by_size,
     }
 
 

@@ -47,12 +47,16 @@ class FindSettings:
     shares: Mapping[str, float] = field(default_factory=dict)
     """Of the budget, for the parts of which another one was asked for."""
 
-    @property
-    def all_shares(self) -> dict[str, float]:
-        """Of every part: those that were asked for; the others divide the rest as they would divide all."""
-        rest = 1 - sum(self.shares.values())
-        others = sum(share for part, share in SHARES.items() if part not in self.shares)
-        return {part: self.shares.get(part, share * rest / others if others else 0) for part, share in SHARES.items()}
+
+def divided(asked: Mapping[str, float], usual: Mapping[str, float] = SHARES) -> dict[str, float]:
+    """The share of every part: those that were asked for; the others divide the rest as they would divide all.
+
+    >>> divided({"race": 0.5}, {"race": 0.6, "recipe": 0.1, "answer": 0.3})
+    {'race': 0.5, 'recipe': 0.125, 'answer': 0.375}
+    """
+    rest = 1 - sum(asked.values())
+    others = sum(share for part, share in usual.items() if part not in asked)
+    return {part: asked.get(part, share * rest / others if others else 0) for part, share in usual.items()}
 
 
 def leg_seed(seed: int, number: int = 0) -> int:

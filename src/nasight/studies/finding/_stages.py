@@ -7,6 +7,8 @@ from dataclasses import asdict, replace
 from statistics import fmean
 from typing import Any
 
+import torch
+
 from nasight.reproducible import generator_for
 from nasight.studies.finding._answering import answer
 from nasight.studies.finding._capacity import affordable, room, spare
@@ -27,7 +29,6 @@ from nasight.studies.finding._names import (
 from nasight.studies.finding._plan import GRID, GRID_RATES, Plan, Speed
 from nasight.studies.finding._planning import (
     FEWEST_PLACES,
-    FRONT_PLACES,
     TooSmall,
     control_seeds,
     plan,
@@ -36,7 +37,7 @@ from nasight.studies.finding._planning import (
 from nasight.studies.finding._proposals import proposals
 from nasight.studies.finding._proposers import at_random, mutations
 from nasight.studies.finding._race import Candidate, Entry, Race
-from nasight.studies.finding._settings import is_own
+from nasight.studies.finding._settings import divided, is_own
 from nasight.studies.finding._size import Size, choose_size, most_products
 from nasight.studies.finding._speed import Probe, TrainingProbe, mean_speed
 from nasight.studies.finding._tuning import chooses_changes, tuned_own_rates, tuned_recipe
@@ -46,6 +47,8 @@ TURNS = 3
 """In which changes of the leaders enter a race of whole trainings."""
 RENEWED = 2
 """The recipe is chosen again where trainings are so many times as long as those that compared random changes."""
+LED = 3
+"""So many leaders of a race are changed."""
 LARGEST_OF = 10
 """A large architecture is the largest of so many."""
 
@@ -61,7 +64,7 @@ def run_leg(leg: Leg) -> LegResult:
     leg.own_rates = tuned_own_rates(leg)
     leg.tell_stage("propose")
     seeds = leg.plan.control_seeds or control_seeds(leg.controls)
-    race = Race(list(leg.plan.places), level=leg.settings.level, seeds=seeds, by_size=leg.longer_is_meant)
+    race = Race(list(leg.plan.places), level=leg.settings.level, seeds=seeds)
     race.enter(_controls(leg))
     race.enter(proposals(leg, race))
     leg.tell_stage("race")
@@ -88,7 +91,8 @@ def _take_size(leg: Leg) -> None:
 
 
 def _affordable_size(leg: Leg) -> Size:
-    each = training_seconds(leg.left(), leg.context.count, leg.settings.all_shares["answer"])
+    # By the usual shares: whether they reach the target is not known yet.
+    each = training_seconds(leg.left(), leg.context.count, divided(leg.settings.shares)["answer"])
     rows = len(leg.data.train_y)
 
     def limit(size: Mapping[str, int]) -> float | None:
@@ -185,11 +189,10 @@ def _plan(leg: Leg, speed: Speed | None, *, tunes: bool) -> Plan:
     speed = speed.paced(leg.controls) if leg.counts_seconds else speed
     return plan(
         speed, left, workers=leg.context.count, rows=rows, classes=leg.data.fewest, tests=leg.tests, spent=spent,
-        shares=leg.settings.all_shares if tunes else leg.shares, most_epochs=leg.epochs or MOST_EPOCHS,
-        last_places=FRONT_PLACES if leg.longer_is_meant else FEWEST_PLACES,
+        shares=leg.all_shares if tunes else leg.shares, most_epochs=leg.epochs or MOST_EPOCHS,
         control_seeds=control_seeds(leg.controls),
         own=_own_trainings(leg, speed),
-        changes=chooses_changes(leg), whole=leg.counts_seconds,
+        changes=chooses_changes(leg), whole=leg.counts_seconds or leg.longer_is_meant, paced=leg.counts_seconds,
         answered=None if before is None else (leg.length_of(before.number), before.plan.examples), tunes=tunes,
     )  # fmt: skip
 
@@ -227,7 +230,7 @@ def _reference_name(leg: Leg) -> str:
 
 def _race(leg: Leg, race: Race) -> None:
     _train(leg, race)
-    for turn in range(TURNS if leg.plan.whole_race else 1):
+    for turn in range(TURNS if leg.plan.whole else 1):
         _mutate(leg, race, turn)
         _train(leg, race)
     for rung in range(1, len(race.places)):
@@ -249,19 +252,26 @@ def _mutate(leg: Leg, race: Race, turn: int) -> None:
     """Let changes of the leaders enter, as many as there are places for.
 
     In a race of whole trainings they enter turn by turn, each time those of the leaders as they are then. The reference
-    may be one of these.
+    may be one of these. Where limits may be asked of the front later, the best of every size is changed.
     """
     number, chance = leg.mutated, generator_for(leg.seed, "mutations", leg.number)
-    if leg.plan.whole_race:
+    if leg.plan.whole:
         number = int(leg.decide(f"mutated {turn}", lambda: room(leg, race, TURNS - turn)))
         chance = generator_for(leg.seed, "mutations", leg.number, turn)
-    leaders = [c for c in race.ranked() if is_searched(c) and (not c.control or _may_lead(leg, c))][:3]
-    near = mutations(
-        leg.space, [leg.read(c.architecture) for c in leaders], leg.context.allowed, _asked_about(leg, number), chance
-    )  # fmt: skip
+    changed = [leg.read(c.architecture) for c in _changed(leg, race, chance)]
+    near = mutations(leg.space, changed, leg.context.allowed, _asked_about(leg, number), chance)
     known = {leg.space.canonical(leg.read(c.architecture)) for c in race.candidates.values() if is_searched(c)}
     new = [p for p in near if leg.space.canonical(p.architecture) not in known]
     race.enter(leg.merged(new, number))
+
+
+def _changed(leg: Leg, race: Race, chance: torch.Generator) -> list[Candidate]:
+    """Those of whom changes enter: the first three, or the first and the best of every smaller size in chance order."""
+    ranked = [c for c in race.ranked() if is_searched(c) and (not c.control or _may_lead(leg, c))]
+    if not leg.front_is_meant:
+        return ranked[:LED]
+    first, *smaller = [c for i, c in enumerate(ranked) if all(c.parameters < other.parameters for other in ranked[:i])]
+    return [first, *(smaller[i] for i in torch.randperm(len(smaller), generator=chance).tolist())]
 
 
 def _asked_about(leg: Leg, number: int) -> int:
@@ -271,7 +281,7 @@ def _asked_about(leg: Leg, number: int) -> int:
 
 def _may_lead(leg: Leg, control: Candidate) -> bool:
     """Whether changes of a control may enter: a reference may have options that are not searched."""
-    return leg.plan.whole_race and leg.read(control.architecture) in leg.space
+    return leg.plan.whole and leg.read(control.architecture) in leg.space
 
 
 def _train(leg: Leg, race: Race) -> None:
