@@ -62,7 +62,11 @@ def find(
         option("A model of your own to compare with: FILE.py:NAME, a function that makes it.", group=WHAT),
     ] = None,
     method: Annotated[
-        str | None, option("The method of the proposing searches (default: gaea-pc-darts or gaea-darts).", group=WHAT)
+        str | None,
+        option(
+            "The method of the proposing searches (default: gaea-pc-darts, where the space has it, else gaea-darts).",
+            group=WHAT,
+        ),
     ] = None,
     budget: Annotated[
         str | None,
@@ -77,7 +81,7 @@ def find(
         option("A budget in trainings in place of time; further ones with --resume.", metavar="N", group=LENGTH),
     ] = None,
     epochs: Annotated[
-        int | None, option("Epochs of the longest trainings, with --trainings.", metavar="N", group=LENGTH)
+        int | None, option("Epochs of the longest trainings, with --trainings (default 6).", metavar="N", group=LENGTH)
     ] = None,
     target: Annotated[
         str | None,
@@ -180,9 +184,7 @@ def summary(answer: Answer) -> str:
     figures, recipe = r.get("figures") or {}, r["recipe"]
     warning = majority_warning(figures)
     told = telling_lines(figures)
-    further = [f"               {line}" for line in ([answer.figures_network, *told] if told else [])]
-    further += [f"  warning      {warning}"] if warning else []
-    of_baseline = r.get("figures_of", r["take"]) == base["architecture"] != r["architecture"]
+    _, model = answer.figures_network.split(", ", 1)
     rows = f"{r['examples']:,} of {r['rows']:,} rows" if r["examples"] < r["rows"] else f"all {r['rows']:,} rows"
     scores = _accuracies(r, r, named=True)
     lines = [
@@ -190,10 +192,10 @@ def summary(answer: Answer) -> str:
         "",
         f"  found        {r['architecture']}  (proposed by: {proposer_words(r['proposed_by'])})",
         f"  {r.get('metric', 'accuracy'):12} {scores} on the test part, {size_text(r)}",
-        *([] if of_baseline else further),
         f"  baseline     {base['architecture']}",
         f"               {_accuracies(base, r)}, {size_text(base)}",
-        *(further if of_baseline else []),
+        *([f"  model/       {model}", *(f"               {line}" for line in told)] if told else []),
+        *([f"  warning      {warning}"] if warning else []),
         f"  recipe       learning rate {recipe['lr']:g}, weight decay {recipe['weight_decay']:g}"
         + (f", random changes of images: {recipe['augmentation']}" if _images(answer) else ""),
         f"  cost         {time_text(r['seconds'])}, {r['trainings']} trainings (the last each: {_lengths(r)}, {rows})",
@@ -215,7 +217,7 @@ def _lengths(result: Mapping[str, Any]) -> str:
     """The length of the trainings that answer, in words."""
     epochs, base = result["epochs"], result["baseline"]
     if result.get("equal") != "seconds":
-        return f"{epochs} epochs"
+        return f"{epochs} epoch{'' if epochs == 1 else 's'}"
     took = result["training_seconds"]
     alike = result["architecture"] == base["architecture"] or base["kind"] == "boosting"
     return f"{took['winner']:.3g} s, {epochs} epochs" + (

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -272,6 +273,8 @@ def _text(summary: Summary) -> str:
         *multiplies_line(summary.multiply_adds),
         f"  seconds      {summary.seconds:.1f}" + (", summed over the seeds" if several else ""),
         f"  weights      {summary.out}",
+        "",
+        f"Use it: nasight predict {quote(str(summary.out))} FILES",
     ]
     return "\n".join(lines)
 

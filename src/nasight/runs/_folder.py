@@ -62,6 +62,8 @@ class RunFolder:
             raise RequestError(f"a run is named by its folder, got {type(path).__name__} {path!r:.60}")
         self.path = Path(path)
         self._held: FileLock | None = None
+        self._made: list[Path] = []
+        """The folders that `create` made, the innermost first."""
         self._history = History(self.path / "history.jsonl")
         self._checkpoints = Checkpoints(self.path)
 
@@ -83,6 +85,7 @@ class RunFolder:
         """
         folder = cls(path)
         check_inside(folder.path)
+        folder._made = [each for each in (folder.path, *folder.path.parents) if not each.exists()]
         try:
             folder.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -109,7 +112,7 @@ class RunFolder:
         if not overwrite:
             raise RequestError(
                 f"{self.path} already holds a run; "
-                f"resume it with --resume {quote(str(self.path))}, or choose another --out"
+                f"resume it with --resume {quote(str(self.path))}, replace it with --overwrite, or choose another --out"
             )
         _aside.set_aside(self.path)
 
@@ -131,6 +134,8 @@ class RunFolder:
             with suppress(OSError):  # what else lies there is the user's
                 (self.path / LOCK).unlink(missing_ok=True)
                 self.path.rmdir()
+                for parent in self._made[1:]:
+                    parent.rmdir()
 
     @classmethod
     def open(cls, path: str | Path, *, kind: str) -> RunFolder:
@@ -141,7 +146,9 @@ class RunFolder:
             raise RequestError(f"{folder.path} is not a run: it has no run.json")
         about = folder.about
         if about.get("kind") != kind:
-            raise RequestError(f"{folder.path} is a {about.get('kind')!r} run, not a {kind!r} run")
+            inner = sorted(folder.path.glob("searches/*")) if kind == "search" else []
+            hint = f"; one of its searches is {inner[0]}" if inner else ""
+            raise RequestError(f"{folder.path} is a {about.get('kind')!r} run, not a {kind!r} run{hint}")
         return folder
 
     @property

@@ -445,6 +445,7 @@ class FindOptions(File):
     augment: str | None = None
     class_weights: str | None = None
     precision: str = "32"
+    edition: Count = 1
     shares: dict[str, Annotated[float, Field(gt=0, lt=1)]] = {}
 
 

@@ -31,22 +31,24 @@ def least_seconds(refused: str) -> float:
     return read_budget(least.replace("min", "m")).seconds or 0.0
 
 
-def leg_of(folder: Path, budget: float, rows: int, speed: Speed, *, longer: bool = False, paced: bool = False) -> Leg:
+def leg_of(
+    folder: Path, budget: float, rows: int, speed: Speed, *, longer: bool = False, paced: bool = False, tests: int = 0
+) -> Leg:
     journal = Journal(folder)
     journal.put("planned 0", budget)
     journal.put("speed 0", vars(speed))
     target = "paper" if longer else None
     space = SimpleNamespace(reference="reference", format=str)
+    data = SimpleNamespace(train_y=torch.zeros(rows), test_y=torch.zeros(tests))
     context = SimpleNamespace(
         settings=SimpleNamespace(seed=0, shares={}, target=target, batch_size=32), size={}, journal=journal,
-        space=space, seen=[], count=2, data=SimpleNamespace(train_y=torch.zeros(rows), test_y=None), clock=lambda: 0.0,
+        space=space, seen=[], count=2, data=data, clock=lambda: 0.0,
         allowed=lambda arch: True, spaces={"space": None}, reference="reference",
     )  # fmt: skip
     found = Leg(cast(Any, context), 0, Budget(budget), None)
     planned = speed.paced(found.controls) if paced else speed
-    divided = plan(
-        planned, budget, workers=2, rows=rows, classes=10, shares=found.all_shares, whole=paced or longer, paced=paced
-    )
+    how: dict[str, Any] = {"shares": found.all_shares, "whole": paced or longer, "paced": paced, "tests": tests}
+    divided = plan(planned, budget, workers=2, rows=rows, classes=10, **how)
     found.plan, found.recipe = replace(divided, paced=paced), Recipe()
     return found
 

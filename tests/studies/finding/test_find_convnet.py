@@ -158,6 +158,15 @@ def test_for_the_front_the_closest_to_the_reference_within_smaller_sizes_are_pro
     assert [name for name, option in found[-1].architecture if option != usual[name]] == ["0->2", "1->3"]
 
 
+def test_the_reference_is_not_what_is_closest_to_it_within_a_smaller_size() -> None:
+    space = load("convnet")
+    count, usual = space.parameters((3, 16, 16), 10), space.reference
+    found = near_in_sizes(space, usual, lambda arch: True, count, [4 * count(usual)], 2_000)
+    assert found
+    assert usual not in [proposal.architecture for proposal in found]
+    assert near_in_sizes(space, usual, lambda arch: True, count, [4 * count(usual)], 2_000, 0) == []
+
+
 def test_where_few_of_those_near_the_reference_can_enter_every_decision_has_one_before_any_has_two() -> None:
     space = load("convnet")
     products = space.multiply_adds((3, 16, 16), 10)

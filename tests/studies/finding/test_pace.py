@@ -46,6 +46,19 @@ def test_where_a_longer_training_is_meant_many_are_trained_as_long_as_the_answer
     assert paper.clock < (1 - 0.9 * TARGET_SHARES["answer"]) * 1_200
 
 
+@pytest.mark.parametrize(("budget", "row"), [(60, 1e-3), (300, 5e-3), (1_200, 2.5 * ROW)])
+def test_where_a_longer_training_is_meant_the_answer_has_what_its_plan_says(
+    tmp_path: Path, budget: float, row: float
+) -> None:
+    # The shortest trainings that can answer may take more than the share of the answer.
+    leg = leg_of(tmp_path, budget, 50_000, Speed(row, 2 * row, 0.06), longer=True, tests=10_000)
+    paper = OnPaper(leg, reference=row / ROW, leaders=row / ROW)
+    paper.slowness["other"] = row / ROW
+    paper.run()
+    assert leg.plan.seconds["answer"] > TARGET_SHARES["answer"] * budget or budget == 1_200
+    assert budget - paper.clock >= leg.plan.seconds["answer"]
+
+
 @pytest.mark.parametrize(("last", "epochs", "places"), [(6, 20, 8), (5, 20, 2), (6, 6, 2)])
 def test_the_answer_lends_time_where_several_were_misled_and_it_has_more_than_it_needs(
     tmp_path: Path, last: int, epochs: int, places: int

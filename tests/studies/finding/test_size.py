@@ -11,13 +11,12 @@ import torch
 from torch.nn import functional as F
 
 import nasight
-from command import run
 from nasight.data import Dataset
 from nasight.errors import RequestError
 from nasight.notes import listening
 from nasight.runs import write_json
 from nasight.spaces import load
-from nasight.studies import Answer, train_found, trainable
+from nasight.studies import train_found, trainable
 from nasight.studies.finding import answer_seeds
 from nasight.studies.finding._journal import Journal
 from nasight.studies.finding._lengths import LEAST_SEARCH, search_length, training_seconds
@@ -112,57 +111,6 @@ def test_a_search_without_time_for_its_epochs_has_fewer_rows() -> None:
     passes = 0.8 * SHARES["propose"] * 1_000 * 0.93
     assert 0.9 * passes <= LEAST_SEARCH * slow.search_rows * 0.04 <= passes
     assert search_length(10, ROWS, 400) == (LEAST_SEARCH, 400)
-
-
-@pytest.fixture(scope="module")
-def answer(few_digits_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Answer:
-    torch.set_num_threads(1)
-    place = tmp_path_factory.mktemp("target") / "a"
-    return nasight.find(str(few_digits_file), space="nasbench201", out=place, target="small", **SHORT)
-
-
-@pytest.mark.slow
-def test_it_says_what_decided_and_how_well_such_trainings_agree(answer: Answer) -> None:
-    target = answer.result["target"]
-    assert (target["preset"], target["epochs"], target["size"], target["reached"]) == ("small", 12, SMALL, False)
-    assert target["decided_at"]["size"] == TINY
-    assert "12 epochs, channels 16, cells 2" in target["says"]
-    assert "the race was decided by trainings of 1 epoch, the answer" in target["says"]
-    assert "the answer by trainings of 1 epoch, channels 8, cells 1" in target["says"]
-    assert target["says"] in (answer.path / "report.html").read_text().replace("&#39;", "'")
-    assert answer.baseline["kind"] == "reference"
-    lines = answer.result["race"]["lines"]
-    # A plain network has no larger size; and of 4,096 cells the largest is always there, whoever proposed it.
-    assert [line["proposed_by"] for line in lines if line["control"]] == ["reference"]
-    cell = "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|nor_conv_3x3~0|nor_conv_3x3~1|nor_conv_3x3~2|"
-    assert cell in [line["architecture"] for line in lines]
-
-
-@pytest.mark.slow
-def test_what_was_found_is_trained_as_meant(answer: Answer, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    what = trainable(answer.path)
-    assert (what.preset, what.arch) == ("small", answer.result["take"])
-    # A file without a test part got one, which is the same here.
-    assert what.data.test_y is not None
-    smallest = min(point.parameters for point in answer.front)
-    chosen = trainable(answer.path, max_params=smallest)
-    assert chosen.arch == answer.within(max_params=smallest).architecture
-    assert chosen.out != what.out
-    # Trainings on other data lie beside those on the find's own.
-    assert trainable(answer.path, data="digits").out.parent == what.out
-    short = ("--preset", "tiny", "--epochs", "1", "--seeds", "1", "--out", str(tmp_path))
-    assert run("train", str(answer.path), *short) == 0
-    told = capsys.readouterr()
-    assert answer.result["take"] in told.out
-    assert f"what is trained of {answer.path} is {answer.advised()[1]}" in told.err
-
-
-@pytest.mark.slow
-def test_limits_are_for_the_front_of_a_find(answer: Answer) -> None:
-    with pytest.raises(RequestError, match="front of a find"):
-        trainable(space="nasbench201", arch=answer.architecture, max_params="30k")
-    with pytest.raises(RequestError, match="within these limits"):
-        trainable(answer.path, max_params=1)
 
 
 @pytest.mark.slow

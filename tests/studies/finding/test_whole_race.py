@@ -85,6 +85,14 @@ def test_where_limits_may_be_asked_of_the_front_the_best_of_every_size_is_change
     assert len(_changed(leg, race, chance)) == LED
 
 
+def test_where_all_trainings_failed_nothing_is_changed(tmp_path: Path) -> None:
+    leg, race = whole_leg(tmp_path, load("convnet")), Race([20], seeds=1)
+    race.enter([Candidate("k3/w1n1/w1n1/w1n1", "somebody", 1)])
+    race.tell(Entry("k3/w1n1/w1n1/w1n1", 0, 0), None)
+    leg.settings.target = "paper"
+    assert _changed(leg, race, generator_for(0, "front")) == []
+
+
 def test_what_entered_before_does_not_enter_again_even_if_it_failed(tmp_path: Path) -> None:
     space = load("convnet")
     leg, race = whole_leg(tmp_path, space), race_of(space, [])

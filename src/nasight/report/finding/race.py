@@ -154,8 +154,8 @@ TEMPLATE = """
 All trainings take about as long as those of the answer: as {{ values.rungs[0] }} of the reference. Slower networks have
 fewer epochs, faster ones more. Short trainings favor fast networks, so there were none, and nobody left early.
 {% elif values.whole %}
-All trainings have {{ values.rungs[0] }}, about as many as those of the answer. Short trainings favor what starts fast,
-so none were shorter, and nobody left early.
+All trainings have {{ values.rungs[0] }}. Short trainings favor what starts fast, so none were shorter, and nobody
+left early.
 {% else %}
 Every rung is a whole training of its length.
 {% if values.equal_time %}

@@ -115,9 +115,9 @@ TEMPLATE = """
   were candidates.</li>
   {% endif %}
   {% if values.most_products %}
-  <li><strong>Larger networks.</strong> There was time for networks of up to
-  {{ "%.3g"|format(values.most_products / 1e6) }} million multiply-adds per example; larger ones of the space were no
-  candidates. A larger budget tries larger ones.</li>
+  <li><strong>Larger networks.</strong> Only networks of up to
+  {{ "%.3g"|format(values.most_products / 1e6) }} million multiply-adds per example were candidates. A budget of far
+  more time also tries larger ones.</li>
   {% endif %}
   <li><strong>Rows.</strong>
   {% if values.examples < values.rows %}

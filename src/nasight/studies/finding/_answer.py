@@ -182,7 +182,11 @@ class Answer:
             and (max_latency is None or (p.latency is not None and p.latency <= max_latency))
         ]
         if not fits:
-            raise RequestError(f"no architecture of the race in {self.path} is within these limits")
+            least = min((p.parameters for p in self.front), default=0)
+            raise RequestError(
+                f"no architecture of the race in {self.path} is within these limits: the smallest has {least:,} "
+                "parameters"
+            )
         return best_point(fits)
 
     def advised(self) -> tuple[str, str]:

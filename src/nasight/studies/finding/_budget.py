@@ -37,7 +37,7 @@ def read_budget(budget: str | float | None, trainings: int | None = None) -> Bud
             raise RequestError(f"trainings must be a whole number of at least 1, got {trainings!r}")
         return Budget(trainings=trainings)
     if budget is None:
-        raise RequestError("a find needs a budget, such as 30m")
+        raise RequestError("a find needs a budget: a time such as --budget 30m, or --trainings 60")
     text, more = (budget.strip().lower(), False) if isinstance(budget, str) else (budget, False)
     if isinstance(text, str):
         more = text.startswith("+")

@@ -10,7 +10,7 @@ from nasight.studies.finding._planning import FEWEST_PLACES, MOST_PLACES
 from nasight.studies.finding._race import Race
 
 FIRST = 6
-"""What the first so many of a race took tells what changes of them will take."""
+"""What the first so many of a race took tells what changes of leaders will take, rather too much than too little."""
 RESERVE = 1.2
 """So many times what a later rung needs at least is left for it."""
 LENT = 0.15

@@ -29,7 +29,7 @@ from nasight.studies.finding._finder import has_ended, run_find
 from nasight.studies.finding._journal import Journal
 from nasight.studies.finding._names import OWN, SPACE
 from nasight.studies.finding._page import find_page
-from nasight.studies.finding._settings import FindSettings, read_shares, with_test_part
+from nasight.studies.finding._settings import EDITION, FindSettings, read_shares, with_test_part
 
 DEFAULT_SPACES = ("convnet", "mlp")
 """For images, and for vectors."""
@@ -149,6 +149,7 @@ def find(
         class_weights=class_weights,
         precision=precision,
         shares=read_shares(shares),
+        edition=EDITION,
     )
     record = DataRecord.of(loaded).to_dict()
     about = {"settings": asdict(settings), "data": record, "budget": asdict(limit), **own.about()}
@@ -261,10 +262,17 @@ def resume_find(
     if budget is not None or trainings is not None:
         more = read_budget(budget, trainings)
         if trainings is None and not more.more:
-            raise RequestError(f"the find in {folder.path} is there: what it gets besides is written +{budget}")
+            raise RequestError(
+                f"there is a find in {folder.path} already: to give it more time, write --budget +{budget}"
+            )
         more = replace(more, more=True)
     elif folder.result is not None and has_ended(folder.result, journal):
         return _read_again(folder, _own_space(folder.result, space, baseline))
+    if settings.edition < EDITION and (settings.target or settings.max_params or settings.max_latency):
+        raise RequestError(
+            f"the find in {folder.path} was begun by an earlier version, which decided otherwise where there is a "
+            "target or a limit: begin it anew"
+        )
     settings = _on_device(settings, device, progress)
     settings = replace(settings, workers=workers or getattr(executor, "workers", None) or settings.workers)
     if space is None and settings.space == "module":

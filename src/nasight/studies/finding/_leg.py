@@ -16,7 +16,7 @@ from nasight.studies.finding._boosting import ALL_TREES, STOPPED_EARLY, TREES
 from nasight.studies.finding._budget import Budget
 from nasight.studies.finding._context import Context
 from nasight.studies.finding._lengths import LEAST_PACED, PER_TRAINING, SLACK, paced_epochs, taught_rows
-from nasight.studies.finding._names import OWN, PLAIN, SPACE, split_name
+from nasight.studies.finding._names import OWN, SPACE, split_name
 from nasight.studies.finding._pace import TIMED, PaceProbe
 from nasight.studies.finding._plan import JUDGE_SHARE, Plan, Speed
 from nasight.studies.finding._planning import JUDGING, SHARES, TARGET_SHARES
@@ -125,13 +125,8 @@ class Leg:
         return float(self.journal.get(f"length {leg}", self.journal[f"epochs {leg}"]))
 
     def left_out(self, key: str) -> bool:
-        """Whether a control has no part: it is over a limit, or has but one size where a larger network is meant.
-
-        What the user has named runs along in the second case.
-        """
-        if key == SPACE:
-            return False
-        return (key in (PLAIN, BOOSTING) and self.longer_is_meant) or self.over_limits(key) is not None
+        """Whether a control has no part: it is over a limit, or has but one size where a larger network is meant."""
+        return key != SPACE and (self.longer_is_meant or self.over_limits(key) is not None)
 
     def over_limits(self, key: str) -> str | None:
         """Why a control is beyond the limits; None: it is not. Boosting has neither parameters nor a network."""
@@ -335,12 +330,13 @@ class Leg:
         later = order[order.index(stage) + 1 :]
         after = sum(shares[name] for name in later) * self.planned_seconds
         planned = sum(self.plan.seconds.get(name, 0.0) for name in later) / SLACK
+        # Trainings as long as those of an earlier answer may take more than their share, and so may the shortest of an
+        # answer whose share is small: they have what is planned for them.
+        fixed = self.previous is not None or self.longer_is_meant
         if self.plan.whole and self.plan.seconds.get("recipe", 0.0) > shares["recipe"] * self.planned_seconds:
-            # With many workers whole trainings of the recipe take long, and the plan gives what comes later less. But
-            # trainings that are to be as long as those of an earlier answer need what is planned for them.
-            after = min(after, planned) if self.previous is None else planned
-        elif self.previous is not None:
-            # These may take more than their share.
+            # With many workers whole trainings of the recipe take long, and the plan gives what comes later less.
+            after = planned if fixed else min(after, planned)
+        elif fixed:
             after = max(after, planned)
         return self.left() - after
 

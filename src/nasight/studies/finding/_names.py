@@ -13,6 +13,9 @@ REFERENCE, PLAIN_REFERENCE, FIRST_OPTIONS = "reference", "plain reference", "fir
 STAND_IN = "stand-in"
 """Who proposed the control that stands for a reference beyond the limits."""
 
+ONE_SIZE = "it has no larger size to train later"
+"""Why a control does not run along where a larger network is meant."""
+
 
 def split_name(name: str) -> tuple[str, str]:
     """The key of a candidate's space, and its architecture there.

@@ -53,7 +53,7 @@ def near_in_sizes(
     for limit in size_steps(least, most, min(number, NEAR_SIZES) + 1):
         fits = smaller(count, limit)
         arch = closest(space, reference, lambda arch, fits=fits: fits(arch) and allowed(arch), count, patience)  # type: ignore[misc]
-        if arch is not None and all(arch != proposal.architecture for proposal in found):
+        if arch is not None and arch != reference and all(arch != proposal.architecture for proposal in found):
             found.append(Proposal(arch, f"{WITHIN} {limit / most:.0%}"))
     return found
 
@@ -66,10 +66,12 @@ def closest(
     Of equal ones, that with the fewest options which the reference does not have. None where none of the first
     `patience` is allowed.
     """
-    usual = {reference[decision.name] for decision in space.decisions}
+    usual: dict[tuple[str, ...], set[str]] = {}
+    for decision in space.decisions:
+        usual.setdefault(decision.options, set()).add(reference[decision.name])
 
     def foreign(arch: Architecture) -> int:
-        return sum(arch[decision.name] not in usual for decision in space.decisions)
+        return sum(arch[decision.name] not in usual[decision.options] for decision in space.decisions)
 
     ring = [reference] if reference in space else filled(space, reference, patience)
     seen = set(ring)

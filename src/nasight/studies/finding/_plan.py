@@ -149,9 +149,9 @@ class Plan:
         sizes = ", ".join(f"{name} {value}" for name, value in self.size.items())
         return [
             *(
-                f"  {names[part]:<12} {time_text(self.seconds[part]):>12}   {what[part]}"
+                f"  {names[part]:<12} {time_text(self.seconds[part]) if self.seconds else '':>12}   {what[part]}"
                 for part in names
-                if part in self.seconds
+                if part in self.seconds or (part != "recipe" and not self.seconds)
             ),
             *([f"  {'networks':<12} {'':>12}   {sizes}{self._most_text()}"] if sizes else []),
             *([f"  {'equal time':<12} {'':>12}   {same}"] if self.paced else []),
@@ -161,13 +161,17 @@ class Plan:
     def _most_text(self) -> str:
         if self.most_products is None:
             return ""
-        return f"; at most {self.most_products / 1e6:.3g} million multiply-adds per example: there is time for these"
+        return f"; at most {self.most_products / 1e6:.3g} million multiply-adds per example"
 
     def unused_lines(self, budget: float) -> list[str]:
-        """What the plan has no use for, where that is a large part of the budget: a line, or none."""
+        """What of the budget is in no part of the plan: a line, or none."""
         left = budget - sum(self.seconds.values())
-        if left < UNUSED * budget or not self.seconds:
+        if left <= 0 or not self.seconds:
             return []
+        if left < UNUSED * budget:
+            return [
+                f"  {'reserve':<12} {time_text(left):>12}   reading and measuring, and what takes longer than planned"
+            ]
         use = "more candidates and more seeds where that helps; else it is not used"
         return [f"  {'not planned':<12} {time_text(left):>12}   {use}"]
 

@@ -105,14 +105,13 @@ def _proposed(leg: Leg, race: Race) -> list[Candidate]:
     scores = leg.decide("scores", lambda: _scored(leg))
     rivals_found = _open(leg, runs) if runs else []
     places = _places(leg, race)
-    found: list[Proposal] = []
-    if leg.previous is not None:
-        best = [c for c in leg.previous.race.ranked() if not c.control][: min(LEADERS, places // 2)]
-        found += [Proposal(leg.read(c.architecture), EARLIER) for c in best]
+    before = [] if leg.previous is None else [c for c in leg.previous.race.ranked() if not c.control]
+    found = [Proposal(leg.read(c.architecture), EARLIER) for c in before[: min(LEADERS, places // 2)]]
     known = max(1, round(KNOWN * places))
     elsewhere = known_elsewhere(leg.space, leg.data.name, allowed, known) if leg.plan.paced else []
-    first = _first(leg, race, places)
-    near = max(1, min(round((NEAR_BESIDE if elsewhere or leg.front_is_meant else NEAR_SHARE) * places), first - OTHERS))
+    first, share = _first(leg, race, places), NEAR_BESIDE if elsewhere or leg.front_is_meant else NEAR_SHARE
+    free = first - len(found) - OTHERS
+    near = max(1, min(round(share * places), free))
     found += elsewhere
     center, patience = leg.read(leg.reference()), leg.context.patience
     found += near_reference(leg.space, center, allowed, _nearness(leg), near, patience, turns=_turns(leg))
@@ -132,8 +131,8 @@ def _proposed(leg: Leg, race: Race) -> list[Candidate]:
     if leg.front_is_meant:
         # Limits are asked of the front at the size of the later training, where short trainings say little.
         sizes = [counts(proposal.architecture) for proposal in found]
-        usual, free = leg.space.reference, max(0, first - OTHERS - near)
-        found += near_in_sizes(leg.space, usual, allowed, counts, sizes, min(NEAREST, leg.context.patience), free)
+        usual, few = leg.space.reference, max(0, free - near)
+        found += near_in_sizes(leg.space, usual, allowed, counts, sizes, min(NEAREST, leg.context.patience), few)
     merged = leg.merged(found, first)
     return merged if leg.previous is None else [_carried(c, leg.previous) for c in merged]
 

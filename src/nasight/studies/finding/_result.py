@@ -19,7 +19,7 @@ from nasight.studies.finding._difference import Difference, difference
 from nasight.studies.finding._front import Point, carried_on, front
 from nasight.studies.finding._leg import Leg
 from nasight.studies.finding._lengths import taught_rows
-from nasight.studies.finding._names import OWN, is_searched, shown, split_name
+from nasight.studies.finding._names import ONE_SIZE, OWN, is_searched, shown, split_name
 from nasight.studies.finding._plan import rung_text
 from nasight.studies.finding._race import Agreement, Candidate, Outcome, Race
 from nasight.studies.finding._shallow import shallow_winner
@@ -155,7 +155,7 @@ def _missing(leg: Leg, race: Race, baseline: Candidate) -> str | None:
     if OWN in leg.missing:
         return leg.missing[OWN]
     # What did not fail in the race failed in the trainings of the answer, unless a larger network is meant.
-    return "it has no larger size to train later" if leg.longer_is_meant else "its training failed"
+    return ONE_SIZE if leg.longer_is_meant else "its training failed"
 
 
 def rows_vary(sides: Mapping[str, Sequence[Outcome]]) -> bool:
@@ -187,7 +187,7 @@ def _target_text(target: Mapping[str, Any], raced: str, agreements: Sequence[Agr
             f"networks of the preset {target['preset']} were trained for as long as it is meant ({training(target)}), "
             "with the recipe of this find; its other settings are those of nasight train"
         )
-    told = "there was time for one length only, so nobody knows how well they predict longer ones"
+    told = "all had one length, so nobody knows how well they predict longer ones"
     if agreements:
         last = agreements[-1]
         told = f"shorter ones agree with the longest of the race at tau {last.tau:.2f} ({last.candidates} candidates)"

@@ -16,6 +16,7 @@ from nasight.studies.finding._leg import Leg, LegResult
 from nasight.studies.finding._lengths import FEWEST_EPOCHS, LEAST_PACED, MOST_EPOCHS, training_seconds
 from nasight.studies.finding._names import (
     FIRST_OPTIONS,
+    ONE_SIZE,
     OWN,
     PLAIN,
     PLAIN_REFERENCE,
@@ -91,8 +92,13 @@ def _take_size(leg: Leg) -> None:
 
 
 def _affordable_size(leg: Leg) -> Size:
-    # By the usual shares: whether they reach the target is not known yet.
-    each = training_seconds(leg.left(), leg.context.count, divided(leg.settings.shares)["answer"])
+    """By the usual shares, or, where these do not reach a target, by those of a find that does not."""
+    found = _size_by(leg, divided(leg.settings.shares))
+    return _size_by(leg, leg.all_shares) if leg.settings.target is not None and found.epochs is None else found
+
+
+def _size_by(leg: Leg, shares: Mapping[str, float]) -> Size:
+    each = training_seconds(leg.left(), leg.context.count, shares["answer"])
     rows = len(leg.data.train_y)
 
     def limit(size: Mapping[str, int]) -> float | None:
@@ -213,6 +219,8 @@ def _controls(leg: Leg) -> list[Candidate]:
         candidate = leg.candidate(key, key, key, control=True)
         if not leg.left_out(key):
             found.append(candidate)
+        elif leg.longer_is_meant and key == OWN:
+            leg.context.tell("note", {"text": f"{shown(candidate)} does not run along: {ONE_SIZE}"})
         elif (over := leg.over_limits(key)) is not None:
             leg.missing[key] = over
             leg.context.tell("note", {"text": f"{shown(candidate)} does not run along: {over}"})
@@ -268,7 +276,7 @@ def _mutate(leg: Leg, race: Race, turn: int) -> None:
 def _changed(leg: Leg, race: Race, chance: torch.Generator) -> list[Candidate]:
     """Those of whom changes enter: the first three, or the first and the best of every smaller size in chance order."""
     ranked = [c for c in race.ranked() if is_searched(c) and (not c.control or _may_lead(leg, c))]
-    if not leg.front_is_meant:
+    if not leg.front_is_meant or not ranked:
         return ranked[:LED]
     first, *smaller = [c for i, c in enumerate(ranked) if all(c.parameters < other.parameters for other in ranked[:i])]
     return [first, *(smaller[i] for i in torch.randperm(len(smaller), generator=chance).tolist())]
