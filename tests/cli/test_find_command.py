@@ -21,7 +21,7 @@ def rows(tmp_path: Path) -> str:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "a find needs a budget"),
+        ([], "a find needs a budget: a time such as --budget 30m, or --trainings 60"),
         (["--budget", "soon"], "a budget is a time such as 90s"),
         (["--budget", "+5m"], "a budget with \\+ is for a find that is there"),
         (["--budget", "5m", "--trainings", "60"], "of time or of trainings, not both"),
@@ -78,7 +78,14 @@ def test_json_is_one_object_and_a_finished_find_is_read_again(
     out = str(tmp_path / "r")
     given = ["--data", rows, "--trainings", "26", "--epochs", "1", "--workers", "1"]
     assert run("find", *given, "--out", out, "--json") == 0
-    result = json.loads(capsys.readouterr().out)
+    first = capsys.readouterr()
+    result = json.loads(first.out)
+    # Without a clock the plan has no seconds, but places and epochs.
+    race, ends = (re.search(rf"  {part} +(.+)", first.err) for part in ("race", "answer"))
+    assert race is not None
+    assert re.fullmatch(r"\d+ x 1 epoch", race[1])
+    assert ends is not None
+    assert ends[1] == "winner and baseline, 3 seeds each, of 1 epoch"
     assert result["run"] == out
     assert run("find", "--resume", out, "--json") == 0
     assert json.loads(capsys.readouterr().out) == result
@@ -86,6 +93,14 @@ def test_json_is_one_object_and_a_finished_find_is_read_again(
     shown = capsys.readouterr().out
     assert result["sentence"] in shown
     assert f"nasight predict {out}" in shown
+    assert re.search(r"^  model/ +seed 1 of 3: [\d.]+ %\n +balanced accuracy", shown, re.MULTILINE)
+    assert "(the last each: 1 epoch, " in shown
+    assert run("explain", out) == 2
+    assert f"not a 'search' run; one of its searches is {out}/searches/0-0" in capsys.readouterr().err
+    assert run("find", "--resume", out, "--budget", "20m") == 2
+    assert f"a find in {out} already: to give it more time, write --budget +20m" in capsys.readouterr().err
+    assert run("train", out, "--max-params", "3") == 2
+    assert re.search(r"within these limits: the smallest has [\d,]+ parameters", capsys.readouterr().err)
     assert len(re.findall(r" [\d,]+ parameters, [\d.]+ [kM] multiply-adds$", shown, re.MULTILINE)) == 2
     counted = json.loads((Path(out) / "result.json").read_text())
     for side in (counted, counted["baseline"]):
@@ -104,10 +119,12 @@ def test_json_is_one_object_and_a_finished_find_is_read_again(
 def test_a_budget_that_is_too_small_says_what_the_least_is_and_leaves_nothing(
     rows: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = str(tmp_path / "r")
-    assert run("find", "--data", rows, "--budget", "1s", "--workers", "1", "--out", out) == 2
+    out = tmp_path / "made" / "too" / "r"
+    (tmp_path / "made").mkdir()
+    assert run("find", "--data", rows, "--budget", "1s", "--workers", "1", "--out", str(out)) == 2
     assert "the least is about" in capsys.readouterr().err
-    assert not Path(out).exists()
+    # Nor the folder around it, which was made for it; one that was there stays.
+    assert list((tmp_path / "made").iterdir()) == []
 
 
 def test_no_workers_are_refused_on_the_command_line_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -111,6 +111,9 @@ def test_a_budget_that_is_more_than_is_of_use_is_said() -> None:
     hours, minutes = (plan(SPEED, seconds, workers=2, rows=1_437, classes=10) for seconds in (28_800, 600))
     assert any("not planned" in line for line in hours.lines(28_800))
     assert not any("not planned" in line for line in minutes.lines(600))
+    # All that is planned, and the reserve, are the budget.
+    (reserve,) = (line for line in minutes.lines(600) if "reserve" in line)
+    assert time_text(600 - sum(minutes.seconds.values())) in reserve
 
 
 def test_where_there_is_time_for_many_epochs_all_rungs_have_all_rows() -> None:

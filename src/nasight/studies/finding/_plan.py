@@ -143,7 +143,7 @@ class Plan:
             "recipe": self.recipe_text,
             "propose": f"{self.searches} searches of {self.search_text}, {self.scored} architectures scored",
             "race": ", ".join(f"{n} x {self.rung_text(i)}" for i, n in enumerate(self.places)),
-            "answer": f"winner and baseline, {SEEDS} seeds each, of {self.epochs} epochs",
+            "answer": f"winner and baseline, {SEEDS} seeds each, of {rung_text(self.epochs, 0, 0)}",
         }
         same = "epochs are those of the reference: a slower network has fewer, and takes as long"
         sizes = ", ".join(f"{name} {value}" for name, value in self.size.items())
