@@ -10,10 +10,12 @@ like any other, so the fronts are looked up without it too, also where a search 
 The best cell that was raced, by the table itself, tells what the proposals were worth from what the race made of them.
 
 No setting of a find was chosen by looking finds up in that table. Three things were known from it beforehand:
-parameters alone rank its cells (docs/trust.md), so size counts in a race with such a target; no search of minutes found
-a better cell than the largest (docs/search.md), so that one is proposed too, as it is to every find in a small space;
-and the space's reference, a residual cell, is within half a point of the best (docs/find_measured.md). That what is
-close to the reference is proposed, also within smaller sizes, is the rule of all spaces.
+parameters alone rank its cells (docs/trust.md); no search of minutes found a better cell than the largest
+(docs/search.md), so that one is proposed too, as it is to every find in a small space; and the space's reference, a
+residual cell, is within half a point of the best (docs/find_measured.md). That what is close to the reference is
+proposed, also within smaller sizes, is the rule of all spaces. Six finds of an earlier version, which counted size as
+much as accuracy, had been looked up before this one was made (docs/find_table_before.md; their rows are kept under
+"before"); ways to judge were compared on rows of the training part (docs/find_target.md).
 
 What a find found is kept in find_table_rows.json.gz beside the result: an interrupted benchmark resumes, and a find
 that was interrupted begins anew, since what it did before a kill would not count. Seconds count here: nothing else may

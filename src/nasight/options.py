@@ -186,7 +186,12 @@ class SearchOptions(CommonOptions, total=False):
     path: Annotated[
         str, Setting("fast, plain or compiled: ways to the same supernet; compiling takes minutes at first.", MACHINE)
     ]
-    threads: Annotated[int, Setting("Threads of this process.", MACHINE, "N")]
+    threads: Annotated[
+        int,
+        Setting(
+            "Threads of this process; 1 is often faster for small networks, or beside other programs.", MACHINE, "N"
+        ),
+    ]
     device: Annotated[str, Setting(DEVICE, MACHINE, "NAME")]
     checkpoint_seconds: Annotated[float, Setting("A checkpoint inside long epochs, this often.", MACHINE, "S")]
 

@@ -130,7 +130,7 @@ def test_figures_of_one_seed_say_so_beside_the_mean_of_all(tmp_path: Path, bette
     network = "of the network in model/, seed 1 of 3: 57.14 %"
     assert f"Test figures {network}; balanced accuracy 50.00 % a: recall 50.0 %, precision -, 4 rows" in first
     lines = [line.strip() for line in summary(Answer(answer.path)).splitlines()]
-    assert lines[lines.index(network) + 1] == "balanced accuracy 50.00 %"
+    assert lines[lines.index("model/       seed 1 of 3: 57.14 %") + 1] == "balanced accuracy 50.00 %"
 
 
 def test_no_candidate_is_lost_in_the_table_or_in_the_figure(tmp_path: Path) -> None:

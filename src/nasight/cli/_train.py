@@ -127,7 +127,13 @@ def train(
     device: Device = "auto",
     precision: Annotated[str | None, setting(TrainOptions, "precision")] = None,
     threads: Annotated[
-        int | None, option("Threads of each training (default: all, divided).", metavar="N", group=MACHINE)
+        int | None,
+        option(
+            "Threads of each training (default: all, divided); 1 is often faster for small networks, or beside other "
+            "programs.",
+            metavar="N",
+            group=MACHINE,
+        ),
     ] = None,
     slices: Annotated[int | None, setting(SearchOptions, "slices")] = None,
     cluster: Cluster = None,

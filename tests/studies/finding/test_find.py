@@ -246,7 +246,7 @@ def test_a_second_find_of_the_same_seed_is_the_same(answer: Answer, few_digits: 
 
 def test_a_finished_find_is_read_and_more_time_begins_another_leg(answer: Answer, few_digits: Dataset) -> None:
     assert nasight.resume_find(answer.path).result == answer.result
-    with pytest.raises(RequestError, match="written"):
+    with pytest.raises(RequestError, match=r"to give it more time, write --budget \+20m"):
         nasight.resume_find(answer.path, budget="20m", data=few_digits)
 
 

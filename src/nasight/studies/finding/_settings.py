@@ -56,8 +56,8 @@ class FindSettings:
 def divided(asked: Mapping[str, float], usual: Mapping[str, float] = SHARES) -> dict[str, float]:
     """The share of every part: those that were asked for; the others divide the rest as they would divide all.
 
-    >>> divided({"race": 0.5}, {"race": 0.6, "recipe": 0.1, "answer": 0.3})
-    {'race': 0.5, 'recipe': 0.125, 'answer': 0.375}
+    >>> divided({"race": 0.5}, {"race": 0.6, "recipe": 0.2, "answer": 0.2})
+    {'race': 0.5, 'recipe': 0.25, 'answer': 0.25}
     """
     rest = 1 - sum(asked.values())
     others = sum(share for part, share in usual.items() if part not in asked)
