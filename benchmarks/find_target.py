@@ -5,8 +5,8 @@
 A pool of NAS-Bench-201 cells (the reference, what is closest to it within sizes from small to large, the largest cell,
 and cells drawn at random) is trained at the size that a find of twenty minutes has on two cores for CIFAR-10: for about
 as long as the first rung of its race was, for as long as a race of one rung allows, and then, with another seed, for
-three times as long. A tenth of the rows, which nothing learns from there, judges the short trainings; the long one is judged by
-10,000 other rows of the training part. No test part and no table is read.
+three times as long. A tenth of the rows, which the short trainings do not learn from, judges these; the long one is
+judged by 10,000 other rows of the training part. No test part and no table is read.
 
 Prints how each way ranks the pool beside the long training, and what it takes within limits of parameters, counted at
 the size of the table: how far the cell that it takes is behind the best of the pool within the limit, after the long
